@@ -1,0 +1,146 @@
+//! `broker-not-reachable`: the cluster lists a broker as live, and we cannot reach or use it from here.
+//!
+//! Catalogue row 19: an advertised address for another network (containers, NAT, tunnels). A broker never reached from
+//! here is not a dead broker, so what it coordinates is `unknown`, never `stuck`.
+
+use super::{Context, capital, finding, not_seen, seen_, step};
+use crate::report::{BrokerState, Finding, Remedy, Severity};
+use crate::snapshot::Why;
+use crate::{BrokerId, words};
+
+const SLUG: &str = "broker-not-reachable";
+
+pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+    let facts = context.facts;
+    let unreachable = facts.states.iter().filter(|(id, state)| match state {
+        BrokerState::NeverReached | BrokerState::Unreadable => true,
+        BrokerState::Gone => past_notice(context, **id),
+        _ => false,
+    });
+    unreachable.map(|(&broker, _)| explain(context, broker)).collect()
+}
+
+/// Gone for us, and yet listed as live after the cluster should have noticed.
+fn past_notice(context: &Context<'_, '_>, broker: BrokerId) -> bool {
+    let facts = context.facts;
+    facts.listed_live.contains(&broker)
+        && facts.can_elect()
+        && facts.overdue(&facts.election_bound(facts.silent_since(broker)))
+}
+
+fn explain(context: &Context<'_, '_>, broker: BrokerId) -> Finding {
+    let facts = context.facts;
+    let partitions: Vec<_> = facts
+        .partitions
+        .iter()
+        .filter(|(_, seen)| seen.newest.leader == Some(broker))
+        .map(|(&partition, _)| partition)
+        .collect();
+    let trouble = facts.snapshot.brokers.get(&broker).and_then(|sight| sight.contact.trouble.as_ref());
+    let mut finding = finding(
+        SLUG,
+        Severity::Error,
+        format!("Unstuck cannot use {} from here: {}.", context.broker(broker), context.trouble(broker)),
+    );
+    if facts.listed_live.contains(&broker) {
+        finding.evidence.push(seen_("Other brokers list it as live.".to_owned()));
+    }
+    if !partitions.is_empty() {
+        finding.evidence.push(not_seen(format!("Whether it serves {}.", context.reach(&partitions))));
+    }
+    finding.remedies = trouble.map(|trouble| remedies(context, broker, &trouble.why)).unwrap_or_default();
+    finding.brokers = vec![broker];
+    finding.partitions = partitions;
+    finding
+}
+
+fn remedies(context: &Context<'_, '_>, broker: BrokerId, why: &Why) -> Vec<Remedy> {
+    let address = context.facts.snapshot.brokers.get(&broker).and_then(|sight| sight.address.clone());
+    let address = address.unwrap_or_else(|| "its address".to_owned());
+    match why {
+        Why::AuthenticationRequired => vec![step(
+            format!("Give Unstuck a plaintext listener, or wait for one with a login: {address} wants SASL"),
+            "Unstuck asks each broker itself, and this listener answers only clients that log in.",
+        )],
+        Why::SpeaksTls => vec![step(
+            format!("Point Unstuck at the plaintext listener: {address} is a TLS one"),
+            "Take the listener that brokers advertise for plaintext clients as the bootstrap address.",
+        )],
+        Why::SpeaksHttp => {
+            vec![step(format!("Check the port: {address} is a web server"), "A Kafka listener often has port 9092.")]
+        }
+        Why::OtherBroker(other) => vec![override_address(
+            broker,
+            &format!(
+                "{} answers at {address}. Give broker {broker} an address of its own.",
+                capital(&words::brokers(&[*other]))
+            ),
+        )],
+        _ => vec![
+            override_address(
+                broker,
+                "Its advertised address may be meant for another network (containers, NAT, a tunnel): tell Unstuck where \
+                 it is from here.",
+            ),
+            step(
+                format!("If clients cannot reach {address} either: correct advertised.listeners of broker {broker}"),
+                "Clients of its groups would hang just as Unstuck does.",
+            ),
+        ],
+    }
+}
+
+fn override_address(broker: BrokerId, why: &str) -> Remedy {
+    Remedy {
+        title: format!("Start Unstuck with an address for broker {broker} that works from here"),
+        why: why.to_owned(),
+        command: Some(format!("unstuck serve … --broker-address {broker}=HOST:PORT")),
+        danger: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::Status;
+    use crate::sample::{Sample, slugs, text};
+    use crate::snapshot::Why;
+
+    #[test]
+    fn an_advertised_address_that_does_not_work_from_here() {
+        let report = Sample::kraft(3, 6, 1).never_reached(1).report();
+        insta::assert_snapshot!(text(&report, super::SLUG), @"
+        [error] Unstuck cannot use broker 1 (127.0.0.1:9001) from here: the connection attempt timed out.
+          seen: Other brokers list it as live.
+          not seen: Whether it serves 2 of 6 partitions of __consumer_offsets.
+          -> Start Unstuck with an address for broker 1 that works from here: Its advertised address may be meant for another network (containers, NAT, a tunnel): tell Unstuck where it is from here.
+             $ unstuck serve … --broker-address 1=HOST:PORT
+          -> If clients cannot reach 127.0.0.1:9001 either: correct advertised.listeners of broker 1: Clients of its groups would hang just as Unstuck does.
+        ");
+        assert_eq!(report.partitions[0].status, Status::Unknown);
+    }
+
+    #[test]
+    fn still_unknown_after_a_long_time() {
+        let report = Sample::kraft(3, 6, 1).never_reached(1).later(300).report();
+        assert_eq!(report.partitions[0].status, Status::Unknown);
+    }
+
+    #[test]
+    fn each_obstacle_has_its_own_advice() {
+        for (why, advice) in [
+            (Why::AuthenticationRequired, "wants SASL"),
+            (Why::SpeaksTls, "is a TLS one"),
+            (Why::SpeaksHttp, "is a web server"),
+            (Why::OtherBroker(3), "Broker 3 answers at"),
+        ] {
+            let report = Sample::kraft(3, 6, 1).trouble(1, why).report();
+            let text = text(&report, super::SLUG);
+            assert!(text.contains(advice), "{text}");
+        }
+    }
+
+    #[test]
+    fn not_when_it_answers() {
+        assert!(!slugs(&Sample::kraft(3, 6, 1).report()).contains(&super::SLUG.to_owned()));
+    }
+}

@@ -1,0 +1,204 @@
+//! The rules: one file each. A rule reads the [`Context`] and returns findings; it closes by no longer returning them.
+//!
+//! To add one: a file here with its slug, its `check`, and its tests (it is so, it is not so, it could not be told);
+//! a line in [`RULES`]; a line in `docs/findings.md`. Rules that explain a verdict select partitions by the
+//! [`Cause`](crate::verdict::Cause) that [`judge`](crate::verdict::judge) found, so that both say the same.
+
+use std::collections::BTreeMap;
+
+use crate::facts::Facts;
+use crate::report::{Evidence, Finding, PlacementProof, Remedy, Severity, Strength};
+use crate::verdict::{Cause, PartitionVerdict};
+use crate::{BrokerId, PartitionId};
+
+mod bootstrap_unusable;
+mod broker_down;
+mod broker_not_reachable;
+mod brokers_disagree;
+mod commits_wait;
+mod coordinator_failed;
+mod coordinator_loading;
+mod data_partition_without_leader;
+mod groups_not_listed;
+mod isr_below_min;
+mod leader_lost;
+mod leader_silent;
+mod no_controller;
+mod no_leader_live_replica;
+mod no_leader_no_live_replica;
+mod not_permitted;
+mod offsets_topic_missing;
+mod placement_differs;
+mod replication_factor;
+
+/// What rules read.
+pub(crate) struct Context<'a, 'b> {
+    pub(crate) facts: &'b Facts<'a>,
+    pub(crate) proof: &'b PlacementProof,
+    pub(crate) verdicts: &'b BTreeMap<PartitionId, PartitionVerdict>,
+}
+
+type Rule = fn(&Context<'_, '_>) -> Vec<Finding>;
+
+/// All rules. The order breaks ties between findings of equal severity.
+const RULES: [Rule; 19] = [
+    no_leader_no_live_replica::check,
+    no_leader_live_replica::check,
+    leader_lost::check,
+    leader_silent::check,
+    isr_below_min::check,
+    commits_wait::check,
+    coordinator_failed::check,
+    no_controller::check,
+    offsets_topic_missing::check,
+    placement_differs::check,
+    brokers_disagree::check,
+    broker_not_reachable::check,
+    not_permitted::check,
+    coordinator_loading::check,
+    bootstrap_unusable::check,
+    data_partition_without_leader::check,
+    broker_down::check,
+    replication_factor::check,
+    groups_not_listed::check,
+];
+
+/// All findings, worst first.
+pub(crate) fn find(context: &Context<'_, '_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(context)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+impl Context<'_, '_> {
+    /// Partitions grouped by a key that `select` takes from their verdict; those without are left out.
+    pub(crate) fn group_by<K: Ord>(
+        &self,
+        select: impl Fn(&PartitionVerdict) -> Option<K>,
+    ) -> BTreeMap<K, Vec<PartitionId>> {
+        let mut groups: BTreeMap<K, Vec<PartitionId>> = BTreeMap::new();
+        for (&partition, verdict) in self.verdicts {
+            if let Some(key) = select(verdict) {
+                groups.entry(key).or_default().push(partition);
+            }
+        }
+        groups
+    }
+
+    /// How many known groups live on these partitions.
+    pub(crate) fn group_count(&self, partitions: &[PartitionId]) -> usize {
+        let by_partition = &self.facts.memory.groups.by_partition;
+        partitions.iter().filter_map(|partition| by_partition.get(partition)).map(std::collections::BTreeSet::len).sum()
+    }
+
+    /// `17 of 50 partitions of __consumer_offsets`, with the groups on them where any are known.
+    pub(crate) fn reach(&self, partitions: &[PartitionId]) -> String {
+        let total = self.facts.partitions.len();
+        let groups = self.group_count(partitions);
+        let which = match partitions {
+            [one] => format!("partition {one} of __consumer_offsets"),
+            many if many.len() == total => format!("all {total} partitions of __consumer_offsets"),
+            many => format!("{} of {total} partitions of __consumer_offsets", many.len()),
+        };
+        if groups == 0 { which } else { format!("{which} ({})", crate::words::count(groups, "known group")) }
+    }
+
+    /// A bootstrap address for commands: a broker that answers, else a placeholder.
+    pub(crate) fn bootstrap(&self) -> String {
+        self.facts
+            .answering
+            .iter()
+            .find_map(|id| self.facts.snapshot.brokers.get(id)?.address.clone())
+            .unwrap_or_else(|| "BOOTSTRAP".to_owned())
+    }
+
+    /// `broker 1 (10.0.0.1:9092)`.
+    pub(crate) fn broker(&self, id: BrokerId) -> String {
+        match self.facts.snapshot.brokers.get(&id).and_then(|sight| sight.address.as_ref()) {
+            Some(address) => format!("broker {id} ({address})"),
+            None => format!("broker {id}"),
+        }
+    }
+
+    /// What the latest attempt to reach a broker met: `connection refused`.
+    pub(crate) fn trouble(&self, id: BrokerId) -> String {
+        let trouble = self.facts.snapshot.brokers.get(&id).and_then(|sight| sight.contact.trouble.as_ref());
+        trouble.map_or_else(|| "no answer".to_owned(), |trouble| trouble.why.to_string())
+    }
+
+    /// Evidence for what the brokers that answer say of a partition's leader.
+    pub(crate) fn everyone_says_no_leader(&self, partition: PartitionId) -> Evidence {
+        let Some(seen) = self.facts.partitions.get(&partition) else { return not_seen("no broker answers".to_owned()) };
+        let who: Vec<_> = seen.views.iter().filter(|(_, view)| view.leader.is_none()).map(|(&id, _)| id).collect();
+        let epoch = seen.newest.leader_epoch.map(|epoch| format!(", leader epoch {epoch}")).unwrap_or_default();
+        let verb = if who.len() == 1 { "says" } else { "say" };
+        let last = if self.facts.stale { " when last heard" } else { "" };
+        seen_(format!("{} {verb}{last}: no leader{epoch}.", capital(&crate::words::brokers(&who))))
+    }
+}
+
+/// The brokers among `ids` that answer.
+pub(crate) fn everyone_alive(context: &Context<'_, '_>, ids: &[BrokerId]) -> Vec<BrokerId> {
+    context.facts.answering_among(ids)
+}
+
+/// The first letter in upper case.
+pub(crate) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Whether a verdict has this cause.
+pub(crate) fn cause<T>(select: impl Fn(&Cause) -> Option<T>) -> impl Fn(&PartitionVerdict) -> Option<T> {
+    move |verdict| select(&verdict.cause)
+}
+
+pub(crate) fn seen_(text: String) -> Evidence {
+    Evidence { strength: Strength::Seen, text }
+}
+
+pub(crate) fn likely(text: String) -> Evidence {
+    Evidence { strength: Strength::Likely, text }
+}
+
+pub(crate) fn not_seen(text: String) -> Evidence {
+    Evidence { strength: Strength::NotSeen, text }
+}
+
+/// A remedy without a command and without danger.
+pub(crate) fn step(title: impl Into<String>, why: impl Into<String>) -> Remedy {
+    Remedy { title: title.into(), why: why.into(), command: None, danger: None }
+}
+
+/// A finding with no outlook, evidence, remedies, partitions or brokers yet.
+pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Finding {
+    Finding {
+        slug: slug.to_owned(),
+        severity,
+        sentence,
+        outlook: None,
+        evidence: Vec::new(),
+        remedies: Vec::new(),
+        partitions: Vec::new(),
+        brokers: Vec::new(),
+    }
+}
+
+/// `Expected by 15:48:44 UTC`, with the doubt where the setting behind it is assumed.
+pub(crate) fn by(bound: &crate::report::Bound) -> String {
+    let assumed = if bound.assumed { " (assumed: the time-out could not be read)" } else { "" };
+    format!("by {}{assumed}", crate::time::clock(bound.at))
+}
+
+/// How to save the state of the offsets topic before anything is changed.
+pub(crate) fn describe_topic(context: &Context<'_, '_>) -> String {
+    format!("kafka-topics.sh --bootstrap-server {} --describe --topic __consumer_offsets", context.bootstrap())
+}
+
+/// The election that cannot lose data where it applies, and the wider one otherwise.
+pub(crate) fn election_command(context: &Context<'_, '_>, kind: &str, partition: PartitionId) -> String {
+    format!(
+        "kafka-leader-election.sh --bootstrap-server {} --election-type {kind} --topic __consumer_offsets --partition {partition}",
+        context.bootstrap()
+    )
+}

@@ -1,0 +1,94 @@
+//! `placement-drift` and `placement-foreign`: groups do not live where the hash of the present partition count says.
+//!
+//! Catalogue rows 24 and 25 (KAFKA-7771, KIP-895): brokers freeze the partition count at their start. Anything that
+//! another count does not explain is another implementation, a proxy or a tenant prefix.
+
+use super::{Context, finding, seen_, step};
+use crate::report::{Finding, PlacementProof, Remedy, Severity};
+
+pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+    match context.proof {
+        PlacementProof::Drift { brokers, sentence, partition_count } => {
+            let mut finding = finding("placement-drift", Severity::Error, sentence.clone());
+            finding.evidence.push(seen_(
+                "FindCoordinator answers fit the older count for every id that was tried, and not the present one."
+                    .to_owned(),
+            ));
+            finding.outlook = Some(
+                "As brokers restart they change to the new count, and groups look for their offsets on other partitions."
+                    .to_owned(),
+            );
+            finding.remedies.push(step(
+                "Save the committed offsets of all groups before any broker restarts",
+                "Groups whose partition changes find no offsets there and start where auto.offset.reset says.",
+            ));
+            finding.remedies.push(Remedy {
+                title: "Then restart all brokers promptly, one after the other, and restore the offsets".to_owned(),
+                why: format!("Afterwards every broker uses {partition_count} partitions."),
+                command: Some(format!(
+                    "kafka-consumer-groups.sh --bootstrap-server {} --all-groups --all-topics --reset-offsets \
+                     --to-current --export --dry-run > offsets.csv",
+                    context.bootstrap()
+                )),
+                danger: Some(
+                    "Between the first and the last restart two brokers may both serve the same group.".to_owned(),
+                ),
+            });
+            finding.brokers = brokers.keys().copied().collect();
+            vec![finding]
+        }
+        PlacementProof::Foreign { sentence } => {
+            let mut finding = finding("placement-foreign", Severity::Error, sentence.clone());
+            finding.evidence.push(seen_("FindCoordinator answers fit no partition count.".to_owned()));
+            vec![finding]
+        }
+        PlacementProof::Certain { .. } | PlacementProof::Unproven { .. } | PlacementProof::NoTopic => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::{PlacementProof, Status};
+    use crate::sample::{Sample, slugs, text};
+
+    #[test]
+    fn brokers_use_the_count_of_their_start() {
+        let sample = Sample::kraft(3, 60, 3).coordinators_use(50).later(20);
+        let report = sample.report();
+        insta::assert_snapshot!(text(&report, "placement-drift"), @"
+        [error] __consumer_offsets has 60 partitions, but brokers place groups with the count that they read at their start: broker 1 uses 50, broker 2 uses 50 and broker 3 uses 50. Until every broker has been restarted, a group can live on either partition.
+          outlook: As brokers restart they change to the new count, and groups look for their offsets on other partitions.
+          seen: FindCoordinator answers fit the older count for every id that was tried, and not the present one.
+          -> Save the committed offsets of all groups before any broker restarts: Groups whose partition changes find no offsets there and start where auto.offset.reset says.
+          -> Then restart all brokers promptly, one after the other, and restore the offsets: Afterwards every broker uses 60 partitions.
+             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --all-groups --all-topics --reset-offsets --to-current --export --dry-run > offsets.csv
+             ! Between the first and the last restart two brokers may both serve the same group.
+        ");
+        let moved = sample.lookup("my-group");
+        assert_eq!(moved.verdict.status, Status::Unknown, "12 of 50, 42 of 60: {moved:?}");
+    }
+
+    #[test]
+    fn another_implementation_is_named_and_nothing_is_guessed() {
+        let sample = Sample::kraft(3, 50, 3).coordinators_are(2).later(20);
+        insta::assert_snapshot!(text(&sample.report(), "placement-foreign"), @r#"
+        [error] This cluster does not place groups as Kafka does (a proxy, a tenant prefix, or another implementation), so no partition is shown. For "unstuck-canary-proof-0" it names broker 2.
+          seen: FindCoordinator answers fit no partition count.
+        "#);
+        let lookup = sample.lookup("my-group");
+        assert_eq!((lookup.verdict.status, lookup.placement), (Status::Unknown, None));
+    }
+
+    #[test]
+    fn one_contradiction_is_no_proof() {
+        let report = Sample::kraft(3, 60, 3).coordinators_use(50).report();
+        assert!(matches!(report.placement, PlacementProof::Unproven { .. }), "{:?}", report.placement);
+    }
+
+    #[test]
+    fn agreement_is_certain() {
+        let report = Sample::kraft(3, 50, 3).report();
+        assert_eq!(report.placement, PlacementProof::Certain { partition_count: 50 });
+        assert!(!slugs(&report).iter().any(|slug| slug.starts_with("placement")));
+    }
+}

@@ -1,0 +1,40 @@
+//! The pure core of Unstuck: group ids and where they live, what was seen of a cluster, and what follows from it.
+//!
+//! No I/O, no clock, no randomness, and no way to fail: equal input gives equal output, natively and in WebAssembly.
+//! The flow: a [`Snapshot`](snapshot::Snapshot) (facts) and a [`Memory`](memory::Memory) (what was seen before)
+//! go into [`diagnose`], a [`Report`](report::Report) comes out; [`lookup`](lookup::lookup) answers for one group.
+
+mod diagnose;
+mod facts;
+mod findings;
+mod group_id;
+mod groups;
+mod headline;
+pub mod placement;
+pub mod snapshot;
+
+pub use group_id::{GroupId, MAX_GROUP_ID_BYTES, java_hash, visible};
+
+/// A broker's id (`broker.id` or `node.id`), 0 or more. Ids from 1001 on are often generated ones.
+pub type BrokerId = i32;
+/// A partition's number, from 0.
+pub type PartitionId = i32;
+/// The internal topic whose partitions hold consumer groups and their committed offsets.
+pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
+
+pub mod lookup;
+pub mod memory;
+mod partition_words;
+mod placement_proof;
+#[cfg(test)]
+mod properties;
+mod published;
+pub mod report;
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
+pub mod time;
+mod verdict;
+mod words;
+
+pub use diagnose::{Input, diagnose};
+pub use published::{Published, Seq};
