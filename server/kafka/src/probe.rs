@@ -1,0 +1,64 @@
+//! The probe's eye: asks each broker separately what it believes, with a deadline for each request.
+//!
+//! Three kept-open connections per broker, so that no question waits behind another kind: the cheap look with the
+//! canaries ([`broker`]), the wide look whose answers can be large ([`wide`]), and DescribeQuorum ([`quorum`]), which
+//! brokers forward to the controller and leave unanswered while there is none.
+
+mod backoff;
+mod bootstrap;
+mod broker;
+mod configs;
+mod due;
+mod quorum;
+mod wide;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+
+use crate::shared::Shared;
+
+/// How we name ourselves to brokers.
+pub(crate) const CLIENT_ID: &str = "unstuck";
+
+/// From this version of Metadata on (Kafka 2.8) brokers honour `allow_auto_topic_creation=false` for internal topics.
+/// Below, naming `__consumer_offsets` would create it.
+pub(crate) const NAMES_SAFELY: i16 = 10;
+
+/// Starts a task per bootstrap address, and tasks for each broker as it is discovered; returns when told to stop.
+pub(crate) async fn supervise(shared: Arc<Shared>, tasks: TaskTracker) {
+    for address in shared.config.bootstrap.clone() {
+        let shared = Arc::clone(&shared);
+        tasks.spawn(async move {
+            let stop = shared.stop.clone();
+            stop.run_until_cancelled(bootstrap::watch(&shared, &address)).await;
+        });
+    }
+    let mut started = BTreeSet::new();
+    loop {
+        for (id, nudges) in shared.brokers() {
+            if !started.insert(id) {
+                continue;
+            }
+            let (one, two, three) = (Arc::clone(&shared), Arc::clone(&shared), Arc::clone(&shared));
+            let (for_wide, for_quorum) = (Arc::clone(&nudges), Arc::clone(&nudges));
+            tasks.spawn(async move {
+                let stop = one.stop.clone();
+                stop.run_until_cancelled(broker::watch(&one, id, &nudges)).await;
+            });
+            tasks.spawn(async move {
+                let stop = two.stop.clone();
+                stop.run_until_cancelled(wide::watch(&two, id, &for_wide)).await;
+            });
+            tasks.spawn(async move {
+                let stop = three.stop.clone();
+                stop.run_until_cancelled(quorum::watch(&three, id, &for_quorum)).await;
+            });
+        }
+        tokio::select! {
+            () = shared.discovered.notified() => {}
+            () = shared.stop.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Bootstrap addresses: ways in. Each is tried on its own, again and again; which cluster it leads to is compared.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::sleep;
+use unstuck_diagnosis::snapshot::{BootstrapAnswer, Why};
+use unstuck_wire::messages::metadata::{MetadataRequest, Topics};
+use unstuck_wire::{Connection, WireError, speaks_tls};
+
+use super::CLIENT_ID;
+use super::backoff::Backoff;
+use crate::shared::Shared;
+use crate::why::why;
+
+/// Watches one bootstrap address for ever.
+pub(super) async fn watch(shared: &Shared, address: &str) {
+    let mut backoff = Backoff::new();
+    loop {
+        let pause = match look(shared, address).await {
+            Ok(()) => {
+                backoff.reset();
+                shared.config.cadence.bootstrap
+            }
+            Err(why) => {
+                let pause = backoff.pause(&why);
+                if shared.bootstrap_failure(address, why.clone()) {
+                    tracing::warn!(cluster = shared.config.name, address, "bootstrap address: {why}");
+                }
+                pause
+            }
+        };
+        sleep(pause).await;
+    }
+}
+
+async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
+    let deadline = shared.config.request_timeout;
+    let asked = async {
+        let mut connection = Connection::connect(address, CLIENT_ID, deadline).await?;
+        connection.handshake(deadline).await?;
+        connection.call(&MetadataRequest { topics: Topics::None, keep: Vec::new() }, deadline).await
+    };
+    let metadata = match asked.await {
+        Ok(answered) => answered.answer,
+        Err(error) => return Err(explain(&error, address, deadline).await),
+    };
+    let answer =
+        BootstrapAnswer { at: Timestamp::now(), cluster_id: metadata.cluster_id, broker_count: metadata.brokers.len() };
+    shared.bootstrap_answer(address, answer)?;
+    shared.learn(&metadata.brokers);
+    Ok(())
+}
+
+/// The reason for a failure. Where a plaintext connection was closed without a word, it is worth asking in TLS:
+/// Kafka's TLS listeners do just that.
+pub(super) async fn explain(error: &WireError, address: &str, deadline: Duration) -> Why {
+    if *error == WireError::Closed && speaks_tls(address, deadline).await {
+        return Why::SpeaksTls;
+    }
+    why(error)
+}

@@ -1,0 +1,84 @@
+//! The KRaft quorum as one broker tells it, on a connection of its own: brokers forward the question to the active
+//! controller and answer nothing while there is none, which must not hold up other questions.
+
+use jiff::Timestamp;
+use tokio::time::sleep;
+use unstuck_diagnosis::BrokerId;
+use unstuck_diagnosis::snapshot::{Observed, Quorum, Why};
+use unstuck_wire::messages::cluster::DescribeQuorumRequest;
+use unstuck_wire::{Connection, WireError};
+
+use super::CLIENT_ID;
+use crate::shared::{Nudges, Shared};
+use crate::why::{lose, why};
+
+/// Watches the quorum through one broker for ever.
+pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
+    loop {
+        // Only while the broker answers at all, and only in KRaft mode.
+        let worth = shared.read(id, |sight| {
+            sight.kraft == Some(true) && sight.contact.trouble.is_none() && sight.contact.first_answer.is_some()
+        });
+        if worth && let Err(error) = session(shared, id, nudges).await {
+            note(shared, id, Err(why(&error)));
+        }
+        tokio::select! {
+            () = nudges.quorum.notified() => {}
+            () = sleep(shared.config.cadence.quorum) => {}
+        }
+    }
+}
+
+async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges) -> Result<(), WireError> {
+    let deadline = shared.config.request_timeout;
+    let Some(address) = shared.address(id) else { return Ok(()) };
+    let mut connection = Connection::connect(&address, CLIENT_ID, deadline).await?;
+    connection.handshake(deadline).await?;
+    loop {
+        match connection.call(&DescribeQuorumRequest, deadline).await {
+            Ok(answered) => {
+                let answer = answered.answer;
+                note(
+                    shared,
+                    id,
+                    match answer.error {
+                        0 => Ok(Quorum { at: Timestamp::now(), leader: answer.leader, voters: answer.voters }),
+                        31 => Err(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned())),
+                        code => Err(Why::ErrorCode(code)),
+                    },
+                );
+            }
+            Err(WireError::Silent) => {
+                note(shared, id, Err(Why::Silent));
+                // The next call waits for the late answer first. A fresh connection would not help: brokers forward
+                // one question after the other, and wait half a minute for a hung controller [seen on 4.1.1].
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        tokio::select! {
+            () = sleep(shared.config.cadence.quorum) => {}
+            () = nudges.quorum.notified() => {}
+            // An end of this connection says nothing about the quorum: connect again and ask.
+            _ = connection.ended() => return Ok(()),
+        }
+    }
+}
+
+fn note(shared: &Shared, id: BrokerId, told: Result<Quorum, Why>) {
+    shared.broker(id, |sight| match told {
+        Ok(quorum) => {
+            let news = sight
+                .quorum
+                .known()
+                .is_none_or(|before| before.leader != quorum.leader || before.voters != quorum.voters);
+            sight.quorum = Observed::Known(quorum);
+            news
+        }
+        Err(why) => {
+            let news = sight.quorum.unavailable().is_none_or(|before| before.why != why);
+            lose(&mut sight.quorum, why, Timestamp::now());
+            news
+        }
+    });
+}

@@ -1,0 +1,338 @@
+//! The wide look at one broker: registered brokers, eligible leader replicas, settings, proof of the placement, and
+//! group listings; on a connection of its own, because answers can be large.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep, sleep_until};
+use unstuck_diagnosis::snapshot::{
+    BrokerSight, CoordinatorAnswers, GroupListing, ListedGroup, Observed, PartitionView, Why,
+};
+use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC, PartitionId};
+use unstuck_wire::messages::cluster::{DescribeClusterRequest, DescribeTopicPartitionsRequest};
+use unstuck_wire::messages::coordinator::FindCoordinatorRequest;
+use unstuck_wire::messages::groups::ListGroupsRequest;
+use unstuck_wire::{Api, Connection, Release, WireError, release_of};
+
+use super::{CLIENT_ID, configs};
+use crate::canary::proof_ids;
+use crate::shared::{Nudges, Shared};
+use crate::why::{lose, why};
+
+/// Ids in one FindCoordinator request (version 4 on), and requests of one id each below that.
+const PROOFS: usize = 10;
+const SINGLE_PROOFS: usize = 3;
+
+/// Takes the wide look at one broker for ever, while it answers the cheap one.
+pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
+    loop {
+        let answers = shared.read(id, |sight| sight.contact.trouble.is_none() && sight.contact.first_answer.is_some());
+        if answers {
+            let mut look = Look { shared, id, pending: Fact::ALL.into() };
+            if let Err(error) = look.session(nudges).await {
+                look.lose_pending(&why(&error));
+            }
+        }
+        tokio::select! {
+            () = nudges.wide.notified() => {}
+            () = sleep(shared.config.cadence.metadata) => {}
+        }
+    }
+}
+
+/// The facts of a wide look, in the order in which they are asked for: listings, which can take long, last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fact {
+    Registered,
+    Elr,
+    Coordinators,
+    TopicConfigs,
+    BrokerConfigs,
+    Groups,
+}
+
+impl Fact {
+    const ALL: [Self; 6] =
+        [Self::Registered, Self::Elr, Self::Coordinators, Self::TopicConfigs, Self::BrokerConfigs, Self::Groups];
+    /// What follows leadership, or follows from a coordinator shard that has just come up.
+    const LEADERSHIP: [Self; 4] = [Self::Registered, Self::Elr, Self::Coordinators, Self::Groups];
+    const OFTEN: [Self; 2] = [Self::Registered, Self::Elr];
+}
+
+struct Look<'a> {
+    shared: &'a Shared,
+    id: BrokerId,
+    /// What is to be asked now.
+    pending: BTreeSet<Fact>,
+}
+
+impl Look<'_> {
+    async fn session(&mut self, nudges: &Nudges) -> Result<(), WireError> {
+        let cadence = &self.shared.config.cadence;
+        let Some(address) = self.shared.address(self.id) else { return Ok(()) };
+        let mut connection = Connection::connect(&address, CLIENT_ID, self.shared.config.request_timeout).await?;
+        connection.handshake(self.shared.config.request_timeout).await?;
+        let mut all_at = Instant::now();
+        loop {
+            let started = Instant::now();
+            match self.ask_pending(&mut connection).await {
+                Ok(()) => {}
+                Err(WireError::Silent) => {
+                    self.lose_pending(&Why::Silent);
+                    // The next call waits for the late answer first; but not while the broker is silent altogether.
+                    if self.shared.read(self.id, |sight| sight.contact.trouble.is_some()) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            tokio::select! {
+                () = sleep_until(started + cadence.quorum) => {
+                    self.pending.extend(Fact::OFTEN);
+                    // A listing with an error, such as "loading", is worth asking for again soon.
+                    if self.shared.read(self.id, |sight| sight.groups.known().is_some_and(|told| told.code != 0)) {
+                        self.pending.insert(Fact::Groups);
+                    }
+                }
+                () = nudges.leadership.notified() => self.pending.extend(Fact::LEADERSHIP),
+                () = nudges.wide.notified() => self.pending.extend(Fact::ALL),
+                // An end of this connection says nothing about the facts: connect again and ask.
+                _ = connection.ended() => return Ok(()),
+            }
+            if all_at.elapsed() >= cadence.wide {
+                self.pending.extend(Fact::ALL);
+                all_at = Instant::now();
+            }
+        }
+    }
+
+    async fn ask_pending(&mut self, connection: &mut Connection) -> Result<(), WireError> {
+        while let Some(fact) = self.pending.first().copied() {
+            match fact {
+                Fact::Registered => self.registered(connection).await?,
+                Fact::Elr => self.elr(connection).await?,
+                Fact::Coordinators => self.coordinators(connection).await?,
+                Fact::TopicConfigs => self.topic_configs(connection).await?,
+                Fact::BrokerConfigs => self.broker_configs(connection).await?,
+                Fact::Groups => self.groups(connection).await?,
+            }
+            self.pending.remove(&fact);
+        }
+        Ok(())
+    }
+
+    /// What was to be asked and was not answered is not known, for this reason.
+    fn lose_pending(&self, why: &Why) {
+        for fact in &self.pending {
+            self.note(|sight, now| match fact {
+                // Rights and settings outlive a moment of silence.
+                Fact::Registered if sight.describe_cluster_permitted.known().is_some() => false,
+                Fact::Registered => miss(&mut sight.describe_cluster_permitted, why, now),
+                Fact::Elr if sight.elr == Observed::NotAsked => false,
+                Fact::Elr => miss(&mut sight.elr, why, now),
+                Fact::Coordinators => miss(&mut sight.coordinators, why, now),
+                Fact::TopicConfigs => miss(&mut sight.topic_configs, why, now),
+                Fact::BrokerConfigs if sight.configs.known().is_some() => false,
+                Fact::BrokerConfigs => miss(&mut sight.configs, why, now),
+                Fact::Groups => miss(&mut sight.groups, why, now),
+            });
+        }
+    }
+
+    fn note(&self, change: impl FnOnce(&mut BrokerSight, Timestamp) -> bool) {
+        let now = Timestamp::now();
+        self.shared.broker(self.id, |sight| change(sight, now));
+    }
+
+    fn deadline(&self) -> Duration {
+        self.shared.config.cadence.wide_timeout.max(self.shared.config.request_timeout)
+    }
+
+    /// DescribeCluster: registered brokers, fenced ones too, and whether we may see everything.
+    async fn registered(&self, connection: &mut Connection) -> Result<(), WireError> {
+        let answer = match connection.call(&DescribeClusterRequest, self.deadline()).await {
+            Ok(answered) => answered.answer,
+            Err(WireError::TooOld(api)) => {
+                let why = Why::TooOld(api.to_owned());
+                self.note(|sight, now| miss(&mut sight.describe_cluster_permitted, &why, now));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if answer.error != 0 {
+            self.note(|sight, now| miss(&mut sight.describe_cluster_permitted, &Why::ErrorCode(answer.error), now));
+            return Ok(());
+        }
+        let fenced = answer.brokers.iter().filter(|(_, (_, fenced))| *fenced).map(|(id, _)| *id).collect();
+        self.shared.learn(&answer.brokers.into_iter().map(|(id, (address, _))| (id, address)).collect());
+        self.shared.fences(self.id, fenced);
+        self.note(|sight, now| match answer.may_describe {
+            Some(permitted) => {
+                let news = sight.describe_cluster_permitted.known() != Some(&permitted);
+                sight.describe_cluster_permitted = Observed::Known(permitted);
+                news
+            }
+            None => miss(&mut sight.describe_cluster_permitted, &Why::TooOld("authorized operations".to_owned()), now),
+        });
+        Ok(())
+    }
+
+    /// The partitions of `__consumer_offsets` in this broker's own fresh view; empty if it does not see the topic now.
+    fn partitions(&self) -> BTreeMap<PartitionId, PartitionView> {
+        // What is older may be about a topic that was deleted since.
+        let fresh = Timestamp::now() - 2 * (self.shared.config.cadence.metadata + self.shared.config.request_timeout);
+        self.shared
+            .read(self.id, |sight| {
+                let view = sight.metadata.known().filter(|view| view.at >= fresh)?;
+                Some(view.offsets_topic.as_ref()?.partitions.clone())
+            })
+            .unwrap_or_default()
+    }
+
+    /// Eligible leader replicas, where the release tracks them.
+    async fn elr(&self, connection: &mut Connection) -> Result<(), WireError> {
+        if connection.version(Api::DescribeTopicPartitions).is_none() {
+            return Ok(());
+        }
+        if self.partitions().is_empty() {
+            self.note(|sight, now| miss(&mut sight.elr, &Why::NoOffsetsTopic, now));
+            return Ok(());
+        }
+        let mut found = BTreeMap::new();
+        let mut from = Some(0);
+        while let Some(partition) = from {
+            let request = DescribeTopicPartitionsRequest { topic: OFFSETS_TOPIC.to_owned(), from: partition };
+            let answer = connection.call(&request, self.deadline()).await?.answer;
+            if answer.error != 0 {
+                let why = match answer.error {
+                    29 => Why::NotPermitted(format!("DESCRIBE on TOPIC {OFFSETS_TOPIC}")),
+                    3 => Why::NoOffsetsTopic,
+                    code => Why::ErrorCode(code),
+                };
+                self.note(|sight, now| miss(&mut sight.elr, &why, now));
+                return Ok(());
+            }
+            found.extend(answer.elr);
+            // Only forward: an answer that points back must not keep us here.
+            from = answer.next.filter(|next| *next > partition);
+        }
+        self.note(|sight, _| {
+            let news = sight.elr.known() != Some(&found);
+            sight.elr = Observed::Known(found);
+            news
+        });
+        Ok(())
+    }
+
+    /// FindCoordinator for some canaries of partitions with different leaders: does this broker place groups as we do?
+    async fn coordinators(&self, connection: &mut Connection) -> Result<(), WireError> {
+        let leaders: BTreeMap<PartitionId, BrokerId> =
+            self.partitions().iter().filter_map(|(number, view)| Some((*number, view.leader?))).collect();
+        if leaders.is_empty() {
+            let why = if self.partitions().is_empty() { Why::NoOffsetsTopic } else { Why::ErrorCode(5) };
+            self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
+            return Ok(());
+        }
+        let set = self.shared.canaries();
+        let many = connection.version(Api::FindCoordinator).is_some_and(|version| version >= 4);
+        let proofs = if many { PROOFS } else { SINGLE_PROOFS };
+        let prefix = &self.shared.config.canary_prefix;
+        let ids = proof_ids(prefix, &leaders, set.partition_count, &set.broker_counts, proofs);
+        let mut answers = BTreeMap::new();
+        let requests: Vec<Vec<String>> = if many {
+            vec![ids.into_iter().map(|id| id.0).collect()]
+        } else {
+            ids.into_iter().map(|id| vec![id.0]).collect()
+        };
+        for groups in requests {
+            match connection.call(&FindCoordinatorRequest { groups }, self.deadline()).await {
+                Ok(answered) => answers
+                    .extend(answered.answer.coordinators.into_iter().map(|(group, named)| (GroupId(group), named))),
+                Err(WireError::TooOld(api)) => {
+                    let why = Why::TooOld(api.to_owned());
+                    self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.note(|sight, at| {
+            let news = sight.coordinators.known().is_none_or(|before| before.answers != answers);
+            sight.coordinators = Observed::Known(CoordinatorAnswers { at, answers, leaders });
+            news
+        });
+        Ok(())
+    }
+
+    async fn topic_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
+        // Before 2.0 a broker answers with defaults for a topic that does not exist: that proves nothing.
+        let proves = release_of(connection.versions()).is_some_and(|release| release >= Release { major: 2, minor: 0 });
+        let told = if proves || !self.partitions().is_empty() {
+            configs::offsets_topic(connection, self.deadline()).await?
+        } else {
+            Err(Why::NoOffsetsTopic)
+        };
+        self.note(|sight, now| match told {
+            Ok(configs) => {
+                let news = sight.topic_configs.known() != Some(&configs);
+                sight.topic_configs = Observed::Known(configs);
+                news
+            }
+            Err(why) => miss(&mut sight.topic_configs, &why, now),
+        });
+        Ok(())
+    }
+
+    async fn broker_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
+        let told = configs::broker(connection, self.id, self.deadline()).await?;
+        self.note(|sight, now| match told {
+            Ok(configs) => {
+                let news = sight.configs.known().is_none();
+                sight.configs = Observed::Known(configs);
+                news
+            }
+            Err(why) => miss(&mut sight.configs, &why, now),
+        });
+        Ok(())
+    }
+
+    async fn groups(&self, connection: &mut Connection) -> Result<(), WireError> {
+        let answer = match connection.call(&ListGroupsRequest, self.deadline()).await {
+            Ok(answered) => answered.answer,
+            Err(WireError::TooOld(api)) => {
+                let why = Why::TooOld(api.to_owned());
+                self.note(|sight, now| miss(&mut sight.groups, &why, now));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let groups: BTreeMap<GroupId, ListedGroup> = answer
+            .groups
+            .into_iter()
+            .map(|group| {
+                let listed = ListedGroup {
+                    protocol_type: group.protocol_type,
+                    state: group.state,
+                    group_type: group.group_type,
+                };
+                (GroupId(group.id), listed)
+            })
+            .collect();
+        self.note(|sight, at| {
+            let news = sight.groups.known().is_none_or(|before| before.code != answer.error || before.groups != groups);
+            sight.groups = Observed::Known(Arc::new(GroupListing { at, code: answer.error, groups }));
+            news
+        });
+        Ok(())
+    }
+}
+
+/// Marks a fact as unavailable; true if that, or the reason, is news.
+fn miss<T>(fact: &mut Observed<T>, why: &Why, now: Timestamp) -> bool {
+    let news = fact.unavailable().is_none_or(|before| before.why != *why);
+    lose(fact, why.clone(), now);
+    news
+}

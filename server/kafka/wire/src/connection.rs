@@ -1,0 +1,297 @@
+//! One connection to one broker, one request in flight.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use kacrab_protocol::frame::{RequestFrameSpec, encode_request_frame};
+use kacrab_protocol::version::response_header_version;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use crate::dial::{dial, is_http, is_tls};
+use crate::messages::api_versions::ApiVersionsRequest;
+use crate::messages::{Decoded, Request};
+use crate::{Api, VersionTable, WireError};
+
+/// The first correlation id. As bytes it is two line ends: a server that waits for the end of an HTTP request line
+/// answers our first request at once, so that a port that speaks HTTP says so instead of looking silent.
+const FIRST_CORRELATION: i32 = 0x0d0a_0d0a;
+
+/// No throttle time is believed beyond this; a hostile answer must not stretch our deadlines for ever.
+const LONGEST_THROTTLE: Duration = Duration::from_secs(30);
+
+/// A connection to a broker. Requests go one at a time.
+///
+/// A request that times out stays outstanding: the next call first waits for its late answer (and drops it) before it
+/// sends anything, so that a hung broker is not piled up with requests, no answer is mistaken for another, and each
+/// further call tells whether the broker still hangs. A call must not be dropped half-way and the connection used on.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    client_id: String,
+    versions: VersionTable,
+    received: BytesMut,
+    next_correlation: i32,
+    outstanding: Option<Outstanding>,
+    /// Answers received so far; the first one is always that to ApiVersions.
+    answers: u64,
+    throttle: Duration,
+    /// Set when a request could be written only in part: nothing sensible can follow on this connection.
+    torn: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    correlation: i32,
+    limit: usize,
+}
+
+/// An answer, and what it cost.
+#[derive(Clone, Debug)]
+pub struct Answered<A> {
+    /// The answer.
+    pub answer: A,
+    /// For how long the broker throttles us from now on; already added to this connection's next deadline.
+    pub throttle: Duration,
+    /// From sending the request to having the answer.
+    pub took: Duration,
+}
+
+impl Connection {
+    /// Opens a TCP connection to `host:port`. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Name not found, refused, unreachable, or no answer within the deadline, each as its own variant.
+    pub async fn connect(address: &str, client_id: &str, deadline: Duration) -> Result<Self, WireError> {
+        let stream = dial(address, deadline).await?;
+        Ok(Self {
+            stream,
+            client_id: client_id.to_owned(),
+            versions: VersionTable::default(),
+            received: BytesMut::new(),
+            next_correlation: FIRST_CORRELATION,
+            outstanding: None,
+            answers: 0,
+            throttle: Duration::ZERO,
+            torn: false,
+        })
+    }
+
+    /// Asks for the broker's API versions, from which all later requests are negotiated. Asks in version 3 and falls
+    /// back to version 0, as clients do (KIP-511). May be called again after [`WireError::Silent`].
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn handshake(&mut self, deadline: Duration) -> Result<(), WireError> {
+        let until = Instant::now() + deadline;
+        for version in [3, 0] {
+            let (answered, _) = self.exchange(&ApiVersionsRequest, version, until).await?;
+            match answered.error {
+                0 => {
+                    self.versions = answered.versions;
+                    return Ok(());
+                }
+                35 if version != 0 => {}
+                code => return Err(WireError::Malformed(format!("ApiVersions answered error {code}"))),
+            }
+        }
+        Err(WireError::Malformed("ApiVersions version 0 is refused as unsupported".to_owned()))
+    }
+
+    /// What the broker offers; empty before [`handshake`](Self::handshake).
+    #[must_use]
+    pub fn versions(&self) -> &VersionTable {
+        &self.versions
+    }
+
+    /// The version in which a request would be sent.
+    #[must_use]
+    pub fn version(&self, api: Api) -> Option<i16> {
+        self.versions.common(api)
+    }
+
+    /// Whether a request is still unanswered after its deadline.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.outstanding.is_some()
+    }
+
+    /// Sends a request in the highest common version and waits for its answer, at most for `deadline` plus the
+    /// throttle time of the last answer.
+    ///
+    /// # Errors
+    /// [`WireError::Silent`] if the deadline passes (the connection stays usable); [`WireError::TooOld`],
+    /// [`WireError::StringTooLong`] and [`WireError::Unwritable`] before anything is sent; after any other error
+    /// the connection is of no more use.
+    pub async fn call<R: Request>(
+        &mut self,
+        request: &R,
+        deadline: Duration,
+    ) -> Result<Answered<R::Answer>, WireError> {
+        let version = self.versions.common(R::API).ok_or(WireError::TooOld(R::API.name()))?;
+        self.call_in(request, version, deadline).await
+    }
+
+    /// As [`call`](Self::call), in a version that the caller chose among the common ones.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_in<R: Request>(
+        &mut self,
+        request: &R,
+        version: i16,
+        deadline: Duration,
+    ) -> Result<Answered<R::Answer>, WireError> {
+        let until = Instant::now() + deadline + self.throttle;
+        let started = Instant::now();
+        let (answer, throttle) = self.exchange(request, version, until).await?;
+        Ok(Answered { answer, throttle, took: started.elapsed() })
+    }
+
+    /// Waits until the peer ends the connection, or sends something that nobody asked for. For use while no request
+    /// is unanswered (else it never returns); may be dropped at any time.
+    pub async fn ended(&mut self) -> WireError {
+        if self.outstanding.is_some() {
+            return std::future::pending().await;
+        }
+        match self.stream.read_buf(&mut self.received).await {
+            Ok(0) => self.closed(),
+            Ok(_) => WireError::Malformed("bytes that nobody asked for".to_owned()),
+            Err(error) => WireError::from_stream(&error),
+        }
+    }
+
+    async fn exchange<R: Request>(
+        &mut self,
+        request: &R,
+        version: i16,
+        until: Instant,
+    ) -> Result<(R::Answer, Duration), WireError> {
+        if self.torn {
+            return Err(WireError::Silent);
+        }
+        let correlation = self.next_correlation;
+        let key = R::API.codec_key();
+        let spec = RequestFrameSpec {
+            api_key: key,
+            api_version: version,
+            correlation_id: correlation,
+            client_id: &self.client_id,
+            capacity_hint: 256,
+        };
+        let mut body = BytesMut::new();
+        request.encode(version, &mut body)?;
+        let frame = encode_request_frame(spec, |frame| {
+            frame.extend_from_slice(&body);
+            Ok(())
+        })
+        .map_err(|error| WireError::Unwritable(error.to_string()))?;
+
+        if let Some(late) = self.outstanding {
+            self.receive(late, until).await?;
+        }
+        self.next_correlation = self.next_correlation.wrapping_add(1);
+        match timeout_at(until, self.stream.write_all(&frame)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(self.ending(&error)),
+            Err(_) => {
+                self.torn = true;
+                return Err(WireError::Silent);
+            }
+        }
+        let asked = Outstanding { correlation, limit: R::API.answer_limit() };
+        self.outstanding = Some(asked);
+        let mut answer = self.receive(asked, until).await?;
+        if response_header_version(R::API.key(), version) > 0 {
+            crate::decode::tags(&mut answer)?;
+        }
+        let Decoded { answer: decoded, throttle_ms } = request.decode(version, &mut answer)?;
+        if answer.has_remaining() {
+            return Err(WireError::Malformed(format!(
+                "{} bytes left over after {} version {version}",
+                answer.remaining(),
+                R::API.name()
+            )));
+        }
+        let throttle = u64::try_from(throttle_ms).map_or(Duration::ZERO, Duration::from_millis).min(LONGEST_THROTTLE);
+        self.throttle = throttle;
+        Ok((decoded, throttle))
+    }
+
+    /// Waits for the answer to `asked`; its body starts after the correlation id.
+    async fn receive(&mut self, asked: Outstanding, until: Instant) -> Result<Bytes, WireError> {
+        loop {
+            if let Some(mut frame) = self.next_frame(asked.limit)? {
+                let correlation = frame.get_i32();
+                if correlation != asked.correlation {
+                    return Err(WireError::Malformed(format!(
+                        "answer to request {correlation}, but {} was asked",
+                        asked.correlation
+                    )));
+                }
+                self.outstanding = None;
+                self.answers += 1;
+                return Ok(frame);
+            }
+            match timeout_at(until, self.stream.read_buf(&mut self.received)).await {
+                Ok(Ok(0)) => return Err(self.closed()),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(self.ending(&error)),
+                Err(_) => return Err(WireError::Silent),
+            }
+        }
+    }
+
+    /// Takes one whole frame off the bytes received, if there is one. Memory grows only with bytes that arrived,
+    /// never with the length that a frame claims.
+    fn next_frame(&mut self, limit: usize) -> Result<Option<Bytes>, WireError> {
+        if self.answers == 0 {
+            self.foreign()?;
+        }
+        let Some(head) = self.received.first_chunk::<4>() else { return Ok(None) };
+        let claimed = i32::from_be_bytes(*head);
+        let length = usize::try_from(claimed).unwrap_or(usize::MAX);
+        if length < 4 || length > limit {
+            return Err(WireError::Malformed(format!("a frame of {claimed} bytes (4 to {limit} are read)")));
+        }
+        if self.received.len() - 4 < length {
+            return Ok(None);
+        }
+        self.received.advance(4);
+        Ok(Some(self.received.split_to(length).freeze()))
+    }
+
+    /// Another protocol in place of the first answer.
+    fn foreign(&self) -> Result<(), WireError> {
+        if is_http(&self.received) {
+            return Err(WireError::SpeaksHttp);
+        }
+        if is_tls(&self.received) {
+            return Err(WireError::SpeaksTls);
+        }
+        Ok(())
+    }
+
+    /// The peer closed the connection in order: what that means depends on how far we had come.
+    fn closed(&self) -> WireError {
+        match self.answers {
+            // Half an answer and an end: not Kafka, or a broker that died while it wrote.
+            0 if !self.received.is_empty() && self.outstanding.is_some() => {
+                self.foreign().err().unwrap_or(WireError::Closed)
+            }
+            1 if self.outstanding.is_some() => WireError::ClosedAfterApiVersions,
+            _ => WireError::Closed,
+        }
+    }
+
+    fn ending(&self, error: &std::io::Error) -> WireError {
+        match WireError::from_stream(error) {
+            WireError::Closed => self.closed(),
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Opening a connection, and telling apart why it cannot be opened.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::WireError;
+use crate::error::plain;
+
+/// Connects to `host:port`, trying each address of the name in turn within the deadline.
+pub(crate) async fn dial(address: &str, deadline: Duration) -> Result<TcpStream, WireError> {
+    let until = Instant::now() + deadline;
+    let resolved: Vec<SocketAddr> = match timeout_at(until, tokio::net::lookup_host(address)).await {
+        Ok(Ok(found)) => found.collect(),
+        Ok(Err(error)) => return Err(WireError::NameNotFound(plain(&error))),
+        Err(_) => return Err(WireError::NameNotFound("the resolver did not answer in time".to_owned())),
+    };
+    let mut worst = WireError::NameNotFound("the name has no address".to_owned());
+    for (at, target) in resolved.iter().enumerate() {
+        let left = until.saturating_duration_since(Instant::now());
+        // A black hole among several addresses must not eat the time of the others.
+        let share = left / u32::try_from(resolved.len() - at).unwrap_or(1);
+        let failure = match timeout(share, TcpStream::connect(target)).await {
+            Ok(Ok(stream)) => {
+                // Small requests and answers: waiting to fill a segment would only add delay.
+                let _: std::io::Result<()> = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => WireError::from_connect(&error),
+            Err(_) => WireError::ConnectTimeout,
+        };
+        if rank(&failure) > rank(&worst) {
+            worst = failure;
+        }
+    }
+    Err(worst)
+}
+
+/// Which failure says most when several addresses of one name fail differently (`localhost` is often two addresses,
+/// of which one always refuses).
+fn rank(failure: &WireError) -> u8 {
+    match failure {
+        WireError::ConnectTimeout => 4,
+        WireError::Closed => 3,
+        WireError::Refused => 2,
+        WireError::Unreachable(_) => 1,
+        _ => 0,
+    }
+}
+
+/// A TLS 1.2 ClientHello without extensions: a TLS server answers it with a ServerHello or an alert, never with silence.
+const CLIENT_HELLO: &[u8] = &[
+    0x16, 0x03, 0x01, 0x00, 0x37, // handshake record, 55 bytes
+    0x01, 0x00, 0x00, 0x33, // ClientHello, 51 bytes
+    0x03, 0x03, // TLS 1.2
+    0x75, 0x6e, 0x73, 0x74, 0x75, 0x63, 0x6b, 0x20, 0x61, 0x73, 0x6b, 0x73, 0x3a, 0x20, 0x69, 0x73, // "random"
+    0x20, 0x74, 0x68, 0x69, 0x73, 0x20, 0x61, 0x20, 0x54, 0x4c, 0x53, 0x20, 0x70, 0x6f, 0x72, 0x74, //
+    0x00, // no session
+    0x00, 0x0c, 0xc0, 0x2f, 0xc0, 0x30, 0xc0, 0x2b, 0x00, 0x9c, 0x00, 0x2f, 0x00, 0x35, // six cipher suites
+    0x01, 0x00, // no compression
+];
+
+/// Whether the address answers a TLS handshake.
+///
+/// Many TLS listeners, Kafka's among them, close a plaintext connection without a word; this tells them apart from
+/// listeners that close for another reason. A plaintext Kafka listener takes it for an oversized frame, logs a warning
+/// and closes the connection, so ask only where plaintext has failed.
+pub async fn speaks_tls(address: &str, deadline: Duration) -> bool {
+    let asked = async {
+        let mut stream = dial(address, deadline).await.ok()?;
+        stream.write_all(CLIENT_HELLO).await.ok()?;
+        let mut head = [0_u8; 2];
+        stream.read_exact(&mut head).await.ok()?;
+        Some(is_tls(&head))
+    };
+    timeout(deadline, asked).await.ok().flatten().unwrap_or(false)
+}
+
+/// Whether bytes begin a TLS record: an alert (0x15) or a handshake (0x16) of any version 3.x.
+pub(crate) fn is_tls(head: &[u8]) -> bool {
+    matches!(head, [0x15 | 0x16, 0x03, ..])
+}
+
+/// Whether bytes begin an HTTP answer, or the bare HTML that some servers send for what they take for HTTP 0.9.
+pub(crate) fn is_http(head: &[u8]) -> bool {
+    [b"HTTP".as_slice(), b"<!DO", b"<!do", b"<htm", b"<HTM", b"<?xm"].iter().any(|start| head.starts_with(start))
+}

@@ -1,0 +1,22 @@
+//! The Kafka protocol on a socket: frames, correlation, version negotiation, and plain types for the few requests that
+//! Unstuck sends. The only crate that names the protocol codec.
+//!
+//! Whatever bytes a peer sends, the result is an answer or a [`WireError`]: a hostile length is refused before anything
+//! is allocated for it, and an answer is decoded in windows, so that memory is bounded by what arrived.
+
+mod api;
+mod connection;
+mod decode;
+mod dial;
+mod error;
+pub mod messages;
+mod release;
+#[cfg(test)]
+mod testing;
+
+pub use api::{Api, VersionTable};
+pub use connection::{Answered, Connection};
+pub use dial::speaks_tls;
+pub use error::WireError;
+pub use messages::{Decoded, Request};
+pub use release::{Release, release_of};
