@@ -21,8 +21,10 @@ const REPLICA_LAG_MS: i64 = 30_000;
 const MARGIN_MS: i64 = 4_000;
 /// How long after its bound an expected event counts as not coming at all.
 const OVERDUE_MS: i64 = 30_000;
-/// How long an unanswered question for the controller or the KRaft quorum is taken for a passing one.
+/// How long a quorum without a leader is taken for an election.
 const CONTROLLER_GRACE_MS: i64 = 5_000;
+/// How long DescribeQuorum may stay unanswered everywhere before that means that there is no quorum.
+const QUORUM_SILENCE_MS: i64 = 45_000;
 
 /// The snapshot with simple conclusions drawn.
 pub(crate) struct Facts<'a> {
@@ -86,8 +88,12 @@ pub(crate) struct PartitionFacts<'a> {
 impl<'a> Facts<'a> {
     pub(crate) fn draw(snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
         let listed_live = listed_live(snapshot, now);
+        // Where no advertised address works from here, the client's eye alone tells which brokers live.
+        let listed = |id| {
+            listed_live.contains(&id) || snapshot.client.known().is_some_and(|client| client.brokers.contains(&id))
+        };
         let states: BTreeMap<_, _> =
-            snapshot.brokers.iter().map(|(&id, sight)| (id, state_of(sight, listed_live.contains(&id), now))).collect();
+            snapshot.brokers.iter().map(|(&id, sight)| (id, state_of(sight, listed(id), now))).collect();
         let answering: BTreeSet<_> = states
             .iter()
             .filter(|(_, state)| matches!(state, BrokerState::Answering | BrokerState::Late))
@@ -212,33 +218,23 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// KRaft: the newest DescribeQuorum answer decides, unless more than half of the voters are known to be gone.
+    /// KRaft: the newest DescribeQuorum answer decides, unless at least half of the voters are known to be lost.
     fn quorum(&self) -> Controller {
         let told = self.answering.iter().filter_map(|id| self.snapshot.brokers.get(id)?.quorum.known());
         let newest = told.max_by_key(|quorum| quorum.at);
-        if let Some(quorum) = newest {
-            let gone: Vec<_> = quorum
-                .voters
-                .iter()
-                .copied()
-                .filter(|&voter| matches!(self.state(voter), BrokerState::Gone | BrokerState::Hung))
-                .collect();
-            if gone.len() * 2 >= quorum.voters.len().max(1) && quorum.voters.len() > 1 {
-                return Controller::Gone(format!(
-                    "{} of {} quorum voters {} not answer",
-                    gone.len(),
-                    quorum.voters.len(),
-                    if gone.len() == 1 { "does" } else { "do" }
-                ));
-            }
+        let voters = newest.map_or(&self.memory.voters, |quorum| &quorum.voters);
+        let lost = voters.iter().filter(|&&voter| self.lost_voter(voter)).count();
+        if lost > 0 && lost * 2 >= voters.len() {
+            let verb = if lost == 1 { "does" } else { "do" };
+            return Controller::Gone(format!("{lost} of {} quorum voters {verb} not answer", voters.len()));
         }
-        let unanswered =
-            self.memory.no_controller_since.filter(|&since| millis_between(since, self.now) >= CONTROLLER_GRACE_MS);
-        if let Some(since) = unanswered {
-            return Controller::Gone(format!(
-                "no broker could name a quorum leader since {}",
-                crate::time::clock(since)
-            ));
+        // Without a leader told by anybody for a while. Mere silence needs longer: a broker that asked a controller which
+        // then hung does not answer for up to 30 s, although another one has been elected meanwhile.
+        let patience = if newest.is_some() { CONTROLLER_GRACE_MS } else { QUORUM_SILENCE_MS };
+        let since = self.memory.no_controller_since.filter(|&since| millis_between(since, self.now) >= patience);
+        if let Some(since) = since {
+            let since = crate::time::clock(since);
+            return Controller::Gone(format!("no broker could name a quorum leader since {since}"));
         }
         match newest {
             Some(quorum) => match quorum.leader {
@@ -247,6 +243,16 @@ impl<'a> Facts<'a> {
                 None => Controller::Electing,
             },
             None => Controller::NotKnown(self.why_no_quorum()),
+        }
+    }
+
+    /// Hard evidence, or silence past the session time-out. A controller that is no broker is never judged: it is not
+    /// looked at.
+    fn lost_voter(&self, voter: BrokerId) -> bool {
+        match self.state(voter) {
+            BrokerState::Gone => true,
+            BrokerState::Hung => self.past(&self.election_bound(self.silent_since(voter))),
+            _ => false,
         }
     }
 

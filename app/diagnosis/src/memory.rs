@@ -29,6 +29,8 @@ pub struct Memory {
     pub partitions: BTreeMap<PartitionId, PartitionMemory>,
     /// Since when no answering broker could tell a controller (ZooKeeper) or quorum leader (KRaft).
     pub no_controller_since: Option<Timestamp>,
+    /// The voters of the KRaft quorum when last told: a broker that lost the quorum cannot tell them any more.
+    pub voters: Vec<i32>,
     /// Since when the FindCoordinator answers contradict the hash.
     pub placement_contradicted_since: Option<Timestamp>,
     /// The status of the headline, and since when.
@@ -116,6 +118,7 @@ impl Memory {
             offsets_topic: None,
             partitions: BTreeMap::new(),
             no_controller_since: None,
+            voters: Vec::new(),
             placement_contradicted_since: None,
             headline: None,
         }
@@ -132,6 +135,8 @@ impl Memory {
             .collect();
         let no_controller = facts.no_controller_now();
         let contradicted = contradicted_now(&facts);
+        let quorums = snapshot.brokers.values().filter_map(|sight| sight.quorum.known());
+        let voters = quorums.max_by_key(|quorum| quorum.at).map(|quorum| quorum.voters.clone());
         let count = facts.partition_count();
         let (seen_now, answering, stale) = (count.filter(|_| !facts.stale), facts.answering.clone(), facts.stale);
         let served: BTreeMap<BrokerId, Vec<PartitionId>> = served_by_leader(&facts);
@@ -142,6 +147,9 @@ impl Memory {
         if !stale {
             self.no_controller_since = no_controller.then(|| self.no_controller_since.unwrap_or(now));
             self.placement_contradicted_since = contradicted.then(|| self.placement_contradicted_since.unwrap_or(now));
+        }
+        if let Some(voters) = voters {
+            self.voters = voters;
         }
         if let Some(partition_count) = seen_now {
             self.offsets_topic = Some(SeenTopic { partition_count, last_seen: now });

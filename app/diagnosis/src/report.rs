@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{BrokerId, GroupId, PartitionId};
 
@@ -363,6 +364,7 @@ pub enum PlacementProof {
         /// Partition count of the topic.
         partition_count: i32,
         /// The count that each broker uses, as far as found out.
+        #[serde(deserialize_with = "broker_ids_as_keys")]
         brokers: BTreeMap<BrokerId, i32>,
         /// In words.
         sentence: String,
@@ -380,6 +382,12 @@ pub enum PlacementProof {
     /// There is no offsets topic to place groups on.
     #[default]
     NoTopic,
+}
+
+/// JSON keys are text, and serde hands them on as such inside a tagged enum.
+fn broker_ids_as_keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<BrokerId, i32>, D::Error> {
+    let by_text = BTreeMap::<String, i32>::deserialize(deserializer)?;
+    by_text.into_iter().map(|(id, count)| Ok((id.parse().map_err(D::Error::custom)?, count))).collect()
 }
 
 /// Groups by status.

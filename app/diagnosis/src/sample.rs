@@ -480,8 +480,18 @@ impl Sample {
 
     /// DescribeQuorum is not permitted.
     #[must_use]
-    pub fn quorum_denied(mut self) -> Self {
-        let unavailable = self.unavailable(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned()));
+    pub fn quorum_denied(self) -> Self {
+        self.no_quorum(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned()))
+    }
+
+    /// DescribeQuorum is not answered.
+    #[must_use]
+    pub fn quorum_silent(self) -> Self {
+        self.no_quorum(Why::Silent)
+    }
+
+    fn no_quorum(mut self, why: Why) -> Self {
+        let unavailable = self.unavailable(why);
         for sight in self.snapshot.brokers.values_mut() {
             sight.quorum = Observed::Unavailable(unavailable.clone());
         }

@@ -5,7 +5,7 @@
 //! queue stays empty and OAUTHBEARER tokens are refreshed. Everything here blocks, so it has a thread of its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ use rdkafka::ClientConfig;
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use unstuck_diagnosis::snapshot::{ClientView, LEADERLESS_CAP, LeaderlessPartition, Why};
 use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC};
@@ -25,6 +25,10 @@ use crate::shared::Shared;
 /// How long a metadata request may take; the thread notices a stop only after it.
 const METADATA_DEADLINE: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(100);
+/// How long the first login may take before metadata is asked for.
+const LOGIN: Duration = Duration::from_millis(500);
+/// The pause after a refused login: too many of them lock an account.
+const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// Properties that are ours to set, or that would make a group member of us.
 const OURS: [&str; 5] =
     ["bootstrap.servers", "metadata.broker.list", "client.id", "group.id", "allow.auto.create.topics"];
@@ -42,9 +46,97 @@ pub(crate) fn start(shared: Arc<Shared>) {
 }
 
 fn watch(shared: &Shared) {
-    let cluster = shared.config.name.clone();
+    let mut failing = None;
+    while !shared.stop.is_cancelled() {
+        match look(shared, &mut failing) {
+            End::Stopped => {}
+            End::Invalid(text) => {
+                tracing::warn!(cluster = shared.config.name, "client: {text}");
+                shared.client(Err(Why::Client(text)));
+                return;
+            }
+            End::LoginRefused => {
+                let again = Instant::now() + AFTER_REFUSAL;
+                while Instant::now() < again && !shared.stop.is_cancelled() {
+                    std::thread::sleep(POLL);
+                }
+            }
+        }
+    }
+}
+
+/// Why a client's time ended.
+enum End {
+    Stopped,
+    /// The properties are not valid.
+    Invalid(String),
+    LoginRefused,
+}
+
+fn look(shared: &Shared, failing: &mut Option<String>) -> End {
+    let cluster = &shared.config.name;
+    let eye = match open(shared) {
+        Ok(eye) => eye,
+        Err(error) => return End::Invalid(words(&error)),
+    };
+    if eye.context().logs_in {
+        // The first connection is made without being asked; see how it ends before asking for more.
+        let until = Instant::now() + LOGIN;
+        while Instant::now() < until && !eye.context().refused() {
+            drop(eye.poll(POLL));
+        }
+    }
+    let mut next = Instant::now();
+    while !shared.stop.is_cancelled() {
+        let refused = eye.context().refused();
+        if refused || Instant::now() >= next {
+            next = Instant::now() + shared.config.cadence.client;
+            let seen = ask(shared, &eye);
+            let failure = seen.as_ref().err().cloned();
+            if failure != *failing {
+                match &failure {
+                    Some(text) => tracing::warn!(cluster, "client: {text}"),
+                    None => tracing::info!(cluster, "client: answers again"),
+                }
+                *failing = failure;
+            }
+            shared.client(seen.map_err(Why::Client));
+        }
+        if refused {
+            return End::LoginRefused;
+        }
+        // No messages can come, only events: errors and token refreshes, which the context handles.
+        drop(eye.poll(POLL));
+    }
+    End::Stopped
+}
+
+/// The cluster as the client sees it, or its words about why it does not.
+fn ask(shared: &Shared, eye: &BaseConsumer<Eye>) -> Result<ClientView, String> {
+    if let Some(refusal) = eye.context().refusal().filter(|_| eye.context().logs_in) {
+        return Err(refusal);
+    }
+    let seen = eye.fetch_metadata(None, METADATA_DEADLINE);
+    // Errors come as events: this takes those that say more than the result does.
+    drop(eye.poll(Duration::ZERO));
+    let refusal = eye.context().take_refusal();
+    let metadata = seen.map_err(|error| refusal.unwrap_or_else(|| words(&error)))?;
+    // Where only an authenticated client gets in, the brokers are shown with why the probe does not. Else the probe
+    // knows better: librdkafka does not notice when its bootstrap list leads to two clusters.
+    if shared.no_way_in() {
+        shared.learn(&addresses(&metadata));
+    }
+    Ok(view(&metadata))
+}
+
+fn open(shared: &Shared) -> Result<BaseConsumer<Eye>, KafkaError> {
+    let security = shared.config.properties.get("security.protocol").map(|protocol| protocol.to_ascii_lowercase());
+    let logs_in = security.is_some_and(|protocol| protocol.starts_with("sasl"));
     let mut properties = ClientConfig::new();
-    properties.set("reconnect.backoff.max.ms", "1000");
+    // librdkafka logs in again at each connection: slowly enough that a refusal is noticed before the next attempt.
+    properties
+        .set("reconnect.backoff.ms", if logs_in { "1000" } else { "100" })
+        .set("reconnect.backoff.max.ms", "1000");
     for (name, value) in &shared.config.properties {
         if !OURS.contains(&name.as_str()) {
             properties.set(name, value);
@@ -54,40 +146,7 @@ fn watch(shared: &Shared) {
         .set("bootstrap.servers", shared.config.bootstrap.join(","))
         .set("client.id", CLIENT_ID)
         .set("allow.auto.create.topics", "false");
-    let eye: BaseConsumer<Eye> = match properties.create_with_context(Eye { cluster: cluster.clone() }) {
-        Ok(eye) => eye,
-        Err(error) => {
-            tracing::warn!(cluster, "client: {error}");
-            shared.client(Err(Why::Client(words(&error))));
-            return;
-        }
-    };
-    let mut failing = None;
-    let mut next = Instant::now();
-    while !shared.stop.is_cancelled() {
-        if Instant::now() >= next {
-            next = Instant::now() + shared.config.cadence.client;
-            let seen = eye.fetch_metadata(None, METADATA_DEADLINE);
-            let failure = seen.as_ref().err().map(words);
-            if failure != failing {
-                match &failure {
-                    Some(text) => tracing::warn!(cluster, "client: {text}"),
-                    None => tracing::info!(cluster, "client: answers again"),
-                }
-                failing = failure;
-            }
-            if let Ok(metadata) = &seen {
-                // Where only an authenticated client gets in, the brokers are shown with why the probe does not. Else
-                // the probe knows better: librdkafka does not notice when its bootstrap list leads to two clusters.
-                if shared.no_way_in() {
-                    shared.learn(&addresses(metadata));
-                }
-            }
-            shared.client(seen.map(|metadata| view(&metadata)).map_err(|error| Why::Client(words(&error))));
-        }
-        // No messages can come, only events: errors and token refreshes, which the context handles.
-        drop(eye.poll(POLL));
-    }
+    properties.create_with_context(Eye { cluster: shared.config.name.clone(), logs_in, refusal: Mutex::default() })
 }
 
 fn words(error: &KafkaError) -> String {
@@ -134,9 +193,29 @@ fn view(metadata: &Metadata) -> ClientView {
     view
 }
 
-/// Passes librdkafka's words on to our log.
+/// Passes librdkafka's words on to our log, and keeps those about a refused login or TLS handshake.
 struct Eye {
     cluster: String,
+    logs_in: bool,
+    refusal: Mutex<Option<String>>,
+}
+
+impl Eye {
+    fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The last refusal; forgotten now, unless it is one of a login.
+    fn take_refusal(&self) -> Option<String> {
+        if self.logs_in {
+            return self.refusal();
+        }
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn refused(&self) -> bool {
+        self.logs_in && self.refusal().is_some()
+    }
 }
 
 impl ClientContext for Eye {
@@ -146,6 +225,11 @@ impl ClientContext for Eye {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(cluster = self.cluster, "{error}: {reason}");
+        if let Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL) = error.rdkafka_error_code() {
+            // Without its times, which would make every repetition look like news.
+            let text = reason.split(" (after ").next().unwrap_or(reason).to_owned();
+            *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::snapshot::{BrokerSight, Observed, Snapshot};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
-use crate::shared::Shared;
+use crate::shared::{Shared, partition_count};
 use crate::{ClusterConfig, DetailError, client, detail, probe};
 
 /// Changes within this time are published together.
@@ -53,14 +53,8 @@ impl Collector {
     #[must_use]
     pub fn settled(snapshot: &Snapshot) -> bool {
         let ways_tried = snapshot.bootstrap.values().all(|sight| asked(&sight.answer));
-        let topic = snapshot
-            .brokers
-            .values()
-            .any(|sight| sight.metadata.known().is_some_and(|view| view.offsets_topic.is_some()));
         let answering = snapshot.brokers.values().any(|sight| sight.metadata.known().is_some());
-        ways_tried
-            && (answering || asked(&snapshot.client))
-            && snapshot.brokers.values().all(|sight| settled(sight, topic))
+        ways_tried && (answering || asked(&snapshot.client)) && snapshot.brokers.values().all(settled)
     }
 
     /// Takes every look at once instead of waiting for its turn.
@@ -100,11 +94,11 @@ fn asked<T>(fact: &Observed<T>) -> bool {
     !matches!(fact, Observed::NotAsked)
 }
 
-fn settled(sight: &BrokerSight, topic: bool) -> bool {
+fn settled(sight: &BrokerSight) -> bool {
     if sight.contact.trouble.is_some() || sight.address.is_none() {
         return true;
     }
-    let sees_topic = sight.metadata.known().is_some_and(|view| view.offsets_topic.is_some());
+    let sees_partitions = sight.metadata.known().is_some_and(|view| partition_count(view).is_some());
     asked(&sight.metadata)
         && asked(&sight.groups)
         && asked(&sight.configs)
@@ -112,7 +106,7 @@ fn settled(sight: &BrokerSight, topic: bool) -> bool {
         && asked(&sight.coordinators)
         && asked(&sight.describe_cluster_permitted)
         && (sight.kraft != Some(true) || asked(&sight.quorum))
-        && (!topic || !sees_topic || !sight.canaries.is_empty())
+        && (!sees_partitions || !sight.canaries.is_empty())
 }
 
 async fn publish(shared: Arc<Shared>, sender: watch::Sender<Arc<Snapshot>>) {

@@ -198,7 +198,9 @@ async fn ends(
     }
     let safe = asked.connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
     let topics = if safe { Topics::Named(names.clone()) } else { Topics::All };
-    let Ok(metadata) = asked.call(&MetadataRequest { topics, keep: names }).await else { return BTreeMap::new() };
+    let Ok(metadata) = asked.call(&MetadataRequest { topics, keep: names, cluster_operations: false }).await else {
+        return BTreeMap::new();
+    };
     let answers = join_all(by_leader(&metadata, partitions).into_iter().map(|(leader, topics)| {
         let told = metadata.brokers.get(&leader).map(|broker| broker.address.clone());
         let address = shared.address(leader).or(told);

@@ -261,7 +261,12 @@ impl Shared {
         self.with(|state| {
             let Some(entry) = state.brokers.get_mut(&id) else { return false };
             let contact = &mut entry.sight.contact;
-            let news = contact.trouble.take().is_some() || contact.first_answer.is_none();
+            let ended = contact.trouble.take();
+            let news = ended.is_some() || contact.first_answer.is_none();
+            if ended.is_some_and(|trouble| trouble.why != Why::Silent) {
+                // Perhaps another process than the one that gave these.
+                entry.sight.canaries.clear();
+            }
             contact.first_answer.get_or_insert(now);
             contact.last_answer = Some(now);
             contact.deadline_ms = deadline_ms;
@@ -423,3 +428,6 @@ pub(crate) fn partition_count(view: &MetadataView) -> Option<i32> {
     let partitions = &view.offsets_topic.as_ref()?.partitions;
     i32::try_from(partitions.len()).ok().filter(|count| *count > 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,6 +73,21 @@ mod tests {
     }
 
     #[test]
+    fn the_voters_are_remembered_when_the_survivor_cannot_tell_them_any_more() {
+        let sample = Sample::kraft(3, 3, 1).gone(1).gone(2).quorum_silent();
+        assert!(slugs(&sample.report()).contains(&super::SLUG.to_owned()));
+    }
+
+    #[test]
+    fn silence_alone_needs_long() {
+        let sample = Sample::kraft(3, 3, 3).quorum_silent();
+        let early = sample.clone().later(30).report();
+        assert!(!slugs(&early).contains(&super::SLUG.to_owned()));
+        assert!(!early.partitions[0].writes_verified);
+        assert!(slugs(&sample.later(50).report()).contains(&super::SLUG.to_owned()));
+    }
+
+    #[test]
     fn zookeeper_names_a_controller_that_is_gone() {
         let sample = Sample::zookeeper(3, 3, 3).controller(1).gone(1).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
@@ -81,6 +96,13 @@ mod tests {
           seen: The controller that brokers name, broker 1, does not answer.
           -> Look at ZooKeeper, then at the brokers' connections to it: A controller is elected as soon as a broker reaches ZooKeeper. Do not restart brokers meanwhile.
         ");
+    }
+
+    #[test]
+    fn silent_voters_are_lost_only_past_the_session_timeout() {
+        let early = Sample::kraft(3, 3, 1).hung(1, 0).hung(2, 4);
+        assert!(!slugs(&early.report()).contains(&super::SLUG.to_owned()));
+        assert!(slugs(&early.later(20).report()).contains(&super::SLUG.to_owned()));
     }
 
     #[test]

@@ -32,6 +32,8 @@ impl Backoff {
             Why::AuthenticationRequired => Duration::from_secs(30),
             // These change by somebody's hand only; meanwhile each attempt leaves a line in a foreign log.
             Why::SpeaksHttp | Why::SpeaksTls | Why::OtherBroker(_) | Why::OtherCluster(_) => Duration::from_secs(5),
+            // Somebody accepts and hangs up; we may have asked in TLS as well, which leaves a line in a log.
+            Why::Closed if pause == LONGEST => Duration::from_secs(5),
             _ => pause,
         }
     }

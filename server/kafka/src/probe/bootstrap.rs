@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::sleep;
 use unstuck_diagnosis::snapshot::{BootstrapAnswer, Why};
-use unstuck_wire::messages::metadata::{MetadataRequest, Topics};
+use unstuck_wire::messages::metadata::{MetadataAnswer, MetadataRequest, Topics};
 use unstuck_wire::{Connection, WireError, speaks_tls};
 
 use super::CLIENT_ID;
@@ -36,13 +36,13 @@ pub(super) async fn watch(shared: &Shared, address: &str) {
 
 async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
     let deadline = shared.config.request_timeout;
-    let asked = async {
-        let mut connection = Connection::connect(address, CLIENT_ID, deadline).await?;
-        connection.handshake(deadline).await?;
-        connection.call(&MetadataRequest { topics: Topics::None, keep: Vec::new() }, deadline).await
-    };
-    let metadata = match asked.await {
-        Ok(answered) => answered.answer,
+    let mut asked = ask(address, deadline).await;
+    if let Err(WireError::Closed | WireError::ClosedAfterApiVersions) = asked {
+        // Once may be chance, such as a broker that is just going down.
+        asked = ask(address, deadline).await;
+    }
+    let metadata = match asked {
+        Ok(metadata) => metadata,
         Err(error) => return Err(explain(&error, address, deadline).await),
     };
     let answer =
@@ -50,6 +50,13 @@ async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
     shared.bootstrap_answer(address, answer)?;
     shared.learn(&metadata.brokers);
     Ok(())
+}
+
+async fn ask(address: &str, deadline: Duration) -> Result<MetadataAnswer, WireError> {
+    let mut connection = Connection::connect(address, CLIENT_ID, deadline).await?;
+    connection.handshake(deadline).await?;
+    let request = MetadataRequest { topics: Topics::None, keep: Vec::new(), cluster_operations: false };
+    Ok(connection.call(&request, deadline).await?.answer)
 }
 
 /// The reason for a failure. Where a plaintext connection was closed without a word, it is worth asking in TLS:

@@ -16,7 +16,7 @@ use super::bootstrap::explain;
 use super::due::DueCanaries;
 use super::{CLIENT_ID, NAMES_SAFELY, configs};
 use crate::shared::{Nudges, Shared};
-use crate::why::lose;
+use crate::why::{lose, why};
 
 /// An all-topics answer above this size is asked for less often.
 const LARGE_ANSWER: usize = 256 << 10;
@@ -80,7 +80,11 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
                     sleep(backoff.pause(&Why::Closed)).await;
                     continue;
                 }
-                explain(&error, &address, shared.config.request_timeout).await
+                if shared.read(id, |sight| sight.contact.first_answer.is_some()) {
+                    why(&error)
+                } else {
+                    explain(&error, &address, shared.config.request_timeout).await
+                }
             }
         };
         let pause = backoff.pause(&why);
@@ -218,7 +222,7 @@ impl Session<'_> {
         } else {
             Topics::All
         };
-        let request = MetadataRequest { topics, keep: vec![OFFSETS_TOPIC.to_owned()] };
+        let request = MetadataRequest { topics, keep: vec![OFFSETS_TOPIC.to_owned()], cluster_operations: false };
         let answered = connection.call(&request, self.shared.config.request_timeout).await?;
         let answer = answered.answer;
         if request.topics == Topics::All && answer.bytes > LARGE_ANSWER {
@@ -299,7 +303,7 @@ impl Session<'_> {
         }
         let set = self.shared.canaries();
         let cadence = &self.shared.config.cadence;
-        let denied = self.due.denied();
+        let denied = self.due.denied(Instant::now(), cadence.quorum);
         if !denied.is_empty() {
             for (partition, group) in self.shared.listed_on(&denied, set.partition_count) {
                 self.due.replace(partition, group);

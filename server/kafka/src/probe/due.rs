@@ -18,6 +18,8 @@ pub(super) struct DueCanaries {
     asked: BTreeMap<PartitionId, Asked>,
     /// When all were asked last; `None` forces all of them.
     all_at: Option<Instant>,
+    /// When listed groups were looked for last, to stand in for denied canaries.
+    replaced_at: Option<Instant>,
 }
 
 #[derive(Clone, Debug)]
@@ -90,12 +92,12 @@ impl DueCanaries {
         self.asked.get(&partition)?.instead.as_ref()
     }
 
-    /// Takes note of an answer. True if it was a refusal of the made-up id, so that a listed group may help.
-    pub(super) fn answered(&mut self, partition: PartitionId, code: i16, now: Instant) -> bool {
-        let Some(asked) = self.asked.get_mut(&partition) else { return false };
-        asked.code = Some(code);
-        asked.denied_at = (code == 30).then_some(now);
-        code == 30 && asked.instead.take().is_none()
+    /// Takes note of an answer.
+    pub(super) fn answered(&mut self, partition: PartitionId, code: i16, now: Instant) {
+        if let Some(asked) = self.asked.get_mut(&partition) {
+            asked.code = Some(code);
+            asked.denied_at = (code == 30).then_some(now);
+        }
     }
 
     /// From now on asks for a listed group instead, at the next look already.
@@ -106,9 +108,22 @@ impl DueCanaries {
         }
     }
 
-    /// Whether any partition is denied and has no listed group to ask for.
-    pub(super) fn denied(&self) -> BTreeSet<PartitionId> {
-        self.asked.iter().filter(|(_, asked)| asked.denied_at.is_some()).map(|(partition, _)| *partition).collect()
+    /// The partitions whose canary is denied, so that a listed group may stand in; empty if that was asked less than
+    /// `every` ago, because looking through large listings takes time.
+    pub(super) fn denied(&mut self, now: Instant, every: Duration) -> BTreeSet<PartitionId> {
+        if self.replaced_at.is_some_and(|at| now - at < every) {
+            return BTreeSet::new();
+        }
+        let denied: BTreeSet<_> = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| asked.denied_at.is_some() && asked.instead.is_none())
+            .map(|(partition, _)| *partition)
+            .collect();
+        if !denied.is_empty() {
+            self.replaced_at = Some(now);
+        }
+        denied
     }
 }
 
@@ -187,7 +202,7 @@ mod tests {
     #[test]
     fn a_denied_canary_is_left_alone_for_ten_minutes() {
         let mut scene = Scene::quiet();
-        assert!(scene.due.answered(0, 30, scene.now));
+        scene.due.answered(0, 30, scene.now);
         assert!(scene.later(1).is_empty());
         assert_eq!(scene.later(300), [1].into());
         assert_eq!(scene.later(300), [0, 1].into());
@@ -197,11 +212,12 @@ mod tests {
     fn a_listed_group_stands_in_for_a_denied_canary_at_once() {
         let mut scene = Scene::quiet();
         scene.due.answered(0, 30, scene.now);
-        assert_eq!(scene.due.denied(), [0].into());
+        assert_eq!(scene.due.denied(scene.now, Duration::from_secs(3)), [0].into());
         scene.due.replace(0, "orders".into());
         assert_eq!(scene.later(1), [0].into());
         assert_eq!(scene.due.instead(0), Some(&"orders".into()));
-        assert!(!scene.due.answered(0, 30, scene.now), "denied too: nothing more to try");
-        assert_eq!(scene.due.instead(0), None);
+        scene.due.answered(0, 30, scene.now);
+        assert!(!scene.later(4).contains(&0), "denied too: left alone as well");
+        assert!(scene.due.denied(scene.now, Duration::from_secs(3)).is_empty());
     }
 }

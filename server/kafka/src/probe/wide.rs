@@ -14,6 +14,7 @@ use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC, PartitionId};
 use unstuck_wire::messages::cluster::{DescribeClusterRequest, DescribeTopicPartitionsRequest};
 use unstuck_wire::messages::coordinator::FindCoordinatorRequest;
 use unstuck_wire::messages::groups::ListGroupsRequest;
+use unstuck_wire::messages::metadata::{MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
 use super::{CLIENT_ID, configs};
@@ -46,16 +47,16 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fact {
     Registered,
+    TopicConfigs,
     Elr,
     Coordinators,
-    TopicConfigs,
     BrokerConfigs,
     Groups,
 }
 
 impl Fact {
     const ALL: [Self; 6] =
-        [Self::Registered, Self::Elr, Self::Coordinators, Self::TopicConfigs, Self::BrokerConfigs, Self::Groups];
+        [Self::Registered, Self::TopicConfigs, Self::Elr, Self::Coordinators, Self::BrokerConfigs, Self::Groups];
     /// What follows leadership, or follows from a coordinator shard that has just come up.
     const LEADERSHIP: [Self; 4] = [Self::Registered, Self::Elr, Self::Coordinators, Self::Groups];
     const OFTEN: [Self; 2] = [Self::Registered, Self::Elr];
@@ -156,8 +157,8 @@ impl Look<'_> {
         let answer = match connection.call(&DescribeClusterRequest, self.deadline()).await {
             Ok(answered) => answered.answer,
             Err(WireError::TooOld(api)) => {
-                let why = Why::TooOld(api.to_owned());
-                self.note(|sight, now| miss(&mut sight.describe_cluster_permitted, &why, now));
+                let permitted = self.permitted_by_metadata(connection).await?;
+                self.permitted(permitted, &Why::TooOld(api.to_owned()));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -169,15 +170,25 @@ impl Look<'_> {
         let fenced = answer.brokers.iter().filter(|(_, (_, fenced))| *fenced).map(|(id, _)| *id).collect();
         self.shared.learn(&answer.brokers.into_iter().map(|(id, (address, _))| (id, address)).collect());
         self.shared.fences(self.id, fenced);
-        self.note(|sight, now| match answer.may_describe {
+        self.permitted(answer.may_describe, &Why::TooOld("authorized operations".to_owned()));
+        Ok(())
+    }
+
+    /// Kafka 2.3 to 2.7: Metadata tells what the account may do.
+    async fn permitted_by_metadata(&self, connection: &mut Connection) -> Result<Option<bool>, WireError> {
+        let request = MetadataRequest { topics: Topics::None, keep: Vec::new(), cluster_operations: true };
+        Ok(connection.call(&request, self.deadline()).await?.answer.may_describe)
+    }
+
+    fn permitted(&self, told: Option<bool>, otherwise: &Why) {
+        self.note(|sight, now| match told {
             Some(permitted) => {
                 let news = sight.describe_cluster_permitted.known() != Some(&permitted);
                 sight.describe_cluster_permitted = Observed::Known(permitted);
                 news
             }
-            None => miss(&mut sight.describe_cluster_permitted, &Why::TooOld("authorized operations".to_owned()), now),
+            None => miss(&mut sight.describe_cluster_permitted, otherwise, now),
         });
-        Ok(())
     }
 
     /// The partitions of `__consumer_offsets` in this broker's own fresh view; empty if it does not see the topic now.
@@ -192,13 +203,22 @@ impl Look<'_> {
             .unwrap_or_default()
     }
 
+    /// Why the topic is not seen: it is not there, or, if settings are denied too, perhaps only hidden from us.
+    fn no_topic(&self) -> Why {
+        let denied = self.shared.read(self.id, |sight| {
+            matches!(sight.topic_configs.unavailable().map(|lost| &lost.why), Some(Why::NotPermitted(_)))
+        });
+        if denied { Why::NotPermitted(format!("DESCRIBE on TOPIC {OFFSETS_TOPIC}")) } else { Why::NoOffsetsTopic }
+    }
+
     /// Eligible leader replicas, where the release tracks them.
     async fn elr(&self, connection: &mut Connection) -> Result<(), WireError> {
         if connection.version(Api::DescribeTopicPartitions).is_none() {
             return Ok(());
         }
         if self.partitions().is_empty() {
-            self.note(|sight, now| miss(&mut sight.elr, &Why::NoOffsetsTopic, now));
+            let why = self.no_topic();
+            self.note(|sight, now| miss(&mut sight.elr, &why, now));
             return Ok(());
         }
         let mut found = BTreeMap::new();
@@ -227,12 +247,12 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// FindCoordinator for some canaries of partitions with different leaders: does this broker place groups as we do?
+    /// FindCoordinator for some ids: does this broker place groups as we do?
     async fn coordinators(&self, connection: &mut Connection) -> Result<(), WireError> {
         let leaders: BTreeMap<PartitionId, BrokerId> =
             self.partitions().iter().filter_map(|(number, view)| Some((*number, view.leader?))).collect();
         if leaders.is_empty() {
-            let why = if self.partitions().is_empty() { Why::NoOffsetsTopic } else { Why::ErrorCode(5) };
+            let why = if self.partitions().is_empty() { self.no_topic() } else { Why::ErrorCode(5) };
             self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
             return Ok(());
         }
@@ -241,30 +261,48 @@ impl Look<'_> {
         let proofs = if many { PROOFS } else { SINGLE_PROOFS };
         let prefix = &self.shared.config.canary_prefix;
         let ids = proof_ids(prefix, &leaders, set.partition_count, &set.broker_counts, proofs);
-        let mut answers = BTreeMap::new();
-        let requests: Vec<Vec<String>> = if many {
-            vec![ids.into_iter().map(|id| id.0).collect()]
-        } else {
-            ids.into_iter().map(|id| vec![id.0]).collect()
-        };
-        for groups in requests {
-            match connection.call(&FindCoordinatorRequest { groups }, self.deadline()).await {
-                Ok(answered) => answers
-                    .extend(answered.answer.coordinators.into_iter().map(|(group, named)| (GroupId(group), named))),
-                Err(WireError::TooOld(api)) => {
-                    let why = Why::TooOld(api.to_owned());
-                    self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
-                    return Ok(());
-                }
-                Err(error) => return Err(error),
+        let told = async {
+            let mut answers = self.find(connection, ids, many).await?;
+            if answers.values().all(|named| *named == Err(30)) {
+                // Made-up ids are not permitted; ids that were listed are.
+                let wanted = leaders.keys().copied().collect();
+                let listed = self.shared.listed_on(&wanted, set.partition_count).into_values().take(proofs).collect();
+                answers.extend(self.find(connection, listed, many).await?);
             }
-        }
+            Ok(answers)
+        };
+        let answers = match told.await {
+            Ok(answers) => answers,
+            Err(WireError::TooOld(api)) => {
+                let why = Why::TooOld(api.to_owned());
+                self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         self.note(|sight, at| {
             let news = sight.coordinators.known().is_none_or(|before| before.answers != answers);
             sight.coordinators = Observed::Known(CoordinatorAnswers { at, answers, leaders });
             news
         });
         Ok(())
+    }
+
+    /// Whom the broker names as coordinators: all ids in one request, or one request each.
+    async fn find(
+        &self,
+        connection: &mut Connection,
+        ids: Vec<GroupId>,
+        many: bool,
+    ) -> Result<BTreeMap<GroupId, Result<BrokerId, i16>>, WireError> {
+        let mut answers = BTreeMap::new();
+        let ids: Vec<String> = ids.into_iter().map(|id| id.0).collect();
+        for groups in ids.chunks(if many { PROOFS } else { 1 }) {
+            let request = FindCoordinatorRequest { groups: groups.to_vec() };
+            let answered = connection.call(&request, self.deadline()).await?;
+            answers.extend(answered.answer.coordinators.into_iter().map(|(group, named)| (GroupId(group), named)));
+        }
+        Ok(answers)
     }
 
     async fn topic_configs(&self, connection: &mut Connection) -> Result<(), WireError> {

@@ -103,7 +103,7 @@ impl Api {
         self.codec_key() as i16
     }
 
-    /// The versions that the codec both reads and writes and whose fields we use; a test holds them against the codec.
+    /// The versions that the codec both reads and writes and whose fields we use; tests hold them against the codec.
     #[must_use]
     pub fn spoken(self) -> RangeInclusive<i16> {
         match self {
@@ -168,6 +168,15 @@ mod tests {
         assert_eq!(table(Api::Metadata, 0, 5).common(Api::Metadata), Some(5));
         assert_eq!(table(Api::Metadata, 0, 99).common(Api::Metadata), Some(13));
         assert_eq!(table(Api::OffsetFetch, 1, 10).common(Api::OffsetFetch), Some(9));
+    }
+
+    #[test]
+    fn the_codec_speaks_what_we_claim() {
+        for api in Api::ALL {
+            let known = kacrab_protocol::generated::client_api_info(api.codec_key());
+            let spoken = api.spoken();
+            assert!(known.min_version <= *spoken.start() && *spoken.end() <= known.max_version, "{api:?}: {known:?}");
+        }
     }
 
     #[test]

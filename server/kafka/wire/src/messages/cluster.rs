@@ -33,8 +33,11 @@ pub struct DescribeClusterAnswer {
     pub may_describe: Option<bool>,
 }
 
-/// DESCRIBE is operation 8 in `AclOperation`, and the field holds one bit per operation.
-const DESCRIBE_BIT: i32 = 1 << 8;
+/// Whether a set of authorized operations holds DESCRIBE, which is operation 8 in `AclOperation` (one bit per
+/// operation); `None` if the broker told nothing.
+pub(super) fn may_describe(operations: i32) -> Option<bool> {
+    (operations != i32::MIN).then_some(operations & (1 << 8) != 0)
+}
 
 impl Request for DescribeClusterRequest {
     type Answer = DescribeClusterAnswer;
@@ -63,8 +66,7 @@ impl Request for DescribeClusterRequest {
                 error: answer.error_code,
                 cluster_id: owned(&answer.cluster_id),
                 brokers,
-                may_describe: (answer.cluster_authorized_operations != i32::MIN)
-                    .then_some(answer.cluster_authorized_operations & DESCRIBE_BIT != 0),
+                may_describe: may_describe(answer.cluster_authorized_operations),
             },
             throttle_ms: answer.throttle_time_ms,
         })

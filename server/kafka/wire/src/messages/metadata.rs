@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use kacrab_protocol::generated::metadata_response::{MetadataResponseBroker, MetadataResponseTopic};
 use kacrab_protocol::generated::{MetadataRequestData, MetadataRequestTopic};
 
+use super::cluster::may_describe;
 use super::{Decoded, Request, unwritable};
 use crate::decode::{array_length, int16, int32, nullable_string, owned, tags, text, windowed};
 use crate::{Api, WireError};
@@ -18,6 +19,8 @@ pub struct MetadataRequest {
     pub topics: Topics,
     /// Which topics to keep from the answer, by name. The others are only counted.
     pub keep: Vec<String>,
+    /// Also ask what the account may do with the cluster (told in versions 8 to 10, Kafka 2.3 to 2.8).
+    pub cluster_operations: bool,
 }
 
 /// Topics to ask for.
@@ -44,6 +47,8 @@ pub struct MetadataAnswer {
     pub topic_count: usize,
     /// The topics to keep, by name.
     pub topics: BTreeMap<String, TopicMetadata>,
+    /// Whether the account has DESCRIBE on CLUSTER; `None` if not asked or not told.
+    pub may_describe: Option<bool>,
     /// Length of the answer in bytes.
     pub bytes: usize,
 }
@@ -113,6 +118,7 @@ impl Request for MetadataRequest {
             .with_topics(topics)
             // Below version 4 the field does not exist, and the codec refuses to drop anything but its default.
             .with_allow_auto_topic_creation(version < 4)
+            .with_include_cluster_authorized_operations(self.cluster_operations && (8..=10).contains(&version))
             .write(out, version)
             .map_err(unwritable)
     }
@@ -145,7 +151,7 @@ impl Request for MetadataRequest {
             answer.topics.insert(name, plain_topic(topic));
         }
         if (8..=10).contains(&version) {
-            int32(body)?;
+            answer.may_describe = may_describe(int32(body)?);
         }
         if version >= 13 {
             let error = int16(body)?;
