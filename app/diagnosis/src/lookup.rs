@@ -234,7 +234,10 @@ pub fn lookup(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup 
         placement: shown.and_then(|partition| placement(report, group, partition)),
         placement_note: placement_note(report, shown),
         coordinator: partition.map(|partition| coordinator(report, partition)),
-        also_hit_partitions: findings.first().map_or(0, |finding| finding.partitions.len().saturating_sub(1)),
+        also_hit_partitions: findings
+            .first()
+            .filter(|finding| finding.severity >= Severity::Error)
+            .map_or(0, |finding| finding.partitions.len().saturating_sub(1)),
         same_partition_groups: same_partition(memory, group, shown, partition),
         views: partition.map(|partition| partition.views.clone()).unwrap_or_default(),
         could_not_observe: report.could_not_observe.clone(),
@@ -583,6 +586,11 @@ mod tests {
         assert_eq!((lookup.verdict.status, lookup.same_partition_groups.count), (Status::Stuck, 1));
         assert!(lookup.known.remembered && !lookup.known.listed);
         assert_eq!(lookup.also_hit_partitions, 1);
+    }
+
+    #[test]
+    fn a_warning_hits_nobody_yet() {
+        assert_eq!(Sample::kraft(3, 50, 1).lookup("my-group").also_hit_partitions, 0);
     }
 
     #[test]

@@ -1,0 +1,314 @@
+//! The command line.
+//!
+//! Exit codes: `lookup` tells the worst verdict (0 to 3); 64 is bad usage or configuration; see `docs/configuration.md`.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{self, ClusterOptions, Environment};
+use crate::{logs, lookup, place, serving};
+
+/// Bad usage or bad configuration (`EX_USAGE`).
+pub const EXIT_USAGE: u8 = 64;
+/// The address cannot be listened on (`EX_UNAVAILABLE`).
+pub const EXIT_UNAVAILABLE: u8 = 69;
+/// Unstuck itself failed (`EX_SOFTWARE`).
+pub const EXIT_SOFTWARE: u8 = 70;
+
+const AFTER_HELP: &str = "\
+Try it:
+  unstuck lookup --bootstrap-servers localhost:9092 my-group     one answer, in the terminal
+  unstuck serve  --bootstrap-servers localhost:9092              then open http://127.0.0.1:8080
+
+Looking never changes a cluster. Every option has its words in `unstuck COMMAND --help`.";
+
+#[derive(Debug, Parser)]
+#[command(name = "unstuck", version, after_help = AFTER_HELP, max_term_width = 100, arg_required_else_help = true)]
+/// Tells why a Kafka consumer group hangs: whether its coordinator works, why not, who else is hit, and what to do.
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look groups up and answer in the terminal: works, is stuck and why, and what to do next.
+    #[command(after_help = LOOKUP_HELP)]
+    Lookup(LookupArgs),
+    /// Keep looking at one or several clusters, and answer in the browser and as JSON.
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArgs),
+    /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
+    #[command(after_help = PLACE_HELP)]
+    Place(PlaceArgs),
+}
+
+const LOOKUP_HELP: &str = "\
+Examples:
+  unstuck lookup --bootstrap-servers localhost:9092 my-group
+  unstuck lookup --server http://unstuck.example:8080 --cluster production my-group other-group
+  kafka-consumer-groups.sh … --list | unstuck lookup -b localhost:9092 -
+  unstuck lookup -b localhost:9092 --json my-group | jq '.results[].verdict'
+
+Exit code, by the worst of the groups:
+  0  working, or the coordinator is fine and the cause is in the group
+  1  at risk (works, but one more failure stops it), or recovering
+  2  stuck
+  3  unknown, or it was not possible to look
+  64 bad usage or configuration";
+
+const SERVE_HELP: &str = "\
+Examples:
+  unstuck serve --bootstrap-servers a:9092,b:9092
+  unstuck serve --config unstuck.toml --listen 0.0.0.0:8080
+
+Pages and API have no login: listen on another address than loopback only where whoever reaches it may read group names.
+
+Variables, for what is not given as an option:
+  UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
+  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)";
+
+const PLACE_HELP: &str = "\
+Examples:
+  unstuck place my-group                     for 50 partitions, Kafka's default
+  unstuck place my-group --partitions 60
+  unstuck place --json my-group other-group
+
+The count has to be the actual one of the topic; `unstuck lookup` reads it from the cluster.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArgs {
+    /// Brokers to begin with, as your consumers have them in bootstrap.servers: HOST:PORT,HOST:PORT
+    #[arg(short, long, value_name = "LIST")]
+    pub(crate) bootstrap_servers: Option<String>,
+    /// A TOML file that describes one or several clusters (docs/configuration.md)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<std::path::PathBuf>,
+    /// Reach a broker here instead of at the address it advertises (containers, tunnels); repeatable
+    #[arg(long = "broker-address", value_name = "ID=HOST:PORT")]
+    pub(crate) broker_addresses: Vec<String>,
+    /// A librdkafka property for the look through a client's eyes; repeatable
+    #[arg(short = 'X', long = "property", value_name = "KEY=VALUE")]
+    pub(crate) properties: Vec<String>,
+}
+
+impl ClusterArgs {
+    fn options(&self, cluster_name: Option<&String>) -> ClusterOptions {
+        ClusterOptions {
+            bootstrap_servers: self.bootstrap_servers.clone(),
+            config: self.config.clone(),
+            cluster_name: cluster_name.cloned(),
+            broker_addresses: self.broker_addresses.clone(),
+            properties: self.properties.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LookupArgs {
+    #[command(flatten)]
+    pub(crate) cluster_args: ClusterArgs,
+    /// Ask a running `unstuck serve` instead of the brokers; it also knows since when, and which groups it has seen
+    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties"])]
+    pub(crate) server: Option<String>,
+    /// Which cluster, where the server or the file knows several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// Print what the API answers, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long to look before answering with what is known by then, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    /// Group ids, exactly as configured in group.id; `-` reads one per line from standard input
+    #[arg(required = true, value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) cluster_args: ClusterArgs,
+    /// What to call the cluster in pages and addresses [default: kafka]; with --config: serve only this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster_name: Option<String>,
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8080]
+    #[arg(short, long, value_name = "IP:PORT")]
+    pub(crate) listen: Option<String>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// How many partitions __consumer_offsets has
+    #[arg(short, long, default_value_t = 50, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) partitions: i32,
+    /// Print a JSON list
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Group ids; `-` reads one per line from standard input
+    #[arg(required = true, value_name = "GROUP")]
+    pub(crate) groups: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// What to log to standard error: error, warn, info, debug, trace, or per module as in info,unstuck_kafka=debug
+    /// [default: info for serve, error for lookup]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<String>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed, such as 5 or 0.5".to_owned())?;
+    if (0.05..=600.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("between 0.05 and 600 seconds are possible".to_owned())
+    }
+}
+
+/// Runs the program on these arguments (the first one is its own name).
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe is no reason to panic.
+            let _ = error.print();
+            return if error.exit_code() == 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_USAGE) };
+        }
+    };
+    let environment = Environment::of_process();
+    let outcome = match cli.command {
+        Command::Place(arguments) => place::run(&arguments),
+        Command::Lookup(arguments) => with_runtime(lookup::run(arguments, environment)),
+        Command::Serve(arguments) => with_runtime(serve(arguments, environment)),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Why a command ended without doing what it is for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) code: u8,
+    /// What failed, what it means, what to do: a line each.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { code: EXIT_USAGE, message: message.into() }
+    }
+}
+
+impl From<config::ConfigError> for Failure {
+    fn from(error: config::ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+fn with_runtime(command: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+    // reqwest comes without a TLS provider of its own. An error says that one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| Failure {
+        code: EXIT_SOFTWARE,
+        message: format!("the program cannot start its threads: {error}"),
+    })?;
+    let outcome = runtime.block_on(command);
+    // Threads that still talk to a silent broker must not delay the end.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    outcome
+}
+
+async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Failure> {
+    logs::begin(arguments.log.log_level.as_deref(), "info", &environment)?;
+    let options = arguments.cluster_args.options(arguments.cluster_name.as_ref());
+    let config = config::for_serve(&options, arguments.listen.as_deref(), &environment)?;
+    let listener =
+        tokio::net::TcpListener::bind(config.listen).await.map_err(|error| cannot_listen(config.listen, &error))?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
+    let shutdown = CancellationToken::new();
+    end_on_signal(&shutdown)?;
+    let names: Vec<&str> = config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+    tracing::info!(clusters = names.join(","), "looking");
+    if std::io::stderr().is_terminal() {
+        eprintln!("\n  Unstuck is at http://{address}   (Ctrl-C ends it)\n");
+    } else {
+        tracing::info!(url = format!("http://{address}"), "listening");
+    }
+    serving::serve(config, listener, shutdown)
+        .await
+        .map_err(|error| Failure { code: EXIT_SOFTWARE, message: format!("the server failed: {error}") })?;
+    tracing::info!("ended");
+    Ok(0)
+}
+
+fn cannot_listen(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
+    let (meaning, remedy) = match error.kind() {
+        std::io::ErrorKind::AddrInUse => (
+            "Another program (perhaps another Unstuck) listens there.",
+            format!(
+                "End that one, or take another port: --listen {}:{}",
+                address.ip(),
+                address.port().wrapping_add(1).max(1024)
+            ),
+        ),
+        std::io::ErrorKind::PermissionDenied => {
+            ("Ports below 1024 need a special right.", format!("Take a higher port: --listen {}:8080", address.ip()))
+        }
+        std::io::ErrorKind::AddrNotAvailable => (
+            "No network interface of this machine has this address.",
+            "Use 127.0.0.1 (this machine only) or 0.0.0.0 (every interface).".to_owned(),
+        ),
+        _ => ("Pages and API have no place to be served from.", "Try another --listen IP:PORT.".to_owned()),
+    };
+    Failure { code: EXIT_UNAVAILABLE, message: format!("cannot listen on {address}: {error}\n  {meaning}\n  {remedy}") }
+}
+
+/// Cancels the token at SIGTERM or SIGINT; a second signal ends the process at once, as if it were not handled.
+fn end_on_signal(shutdown: &CancellationToken) -> Result<(), Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let failed =
+        |error: std::io::Error| Failure { code: EXIT_SOFTWARE, message: format!("signals cannot be handled: {error}") };
+    let (mut term, mut interrupt) =
+        (signal(SignalKind::terminate()).map_err(failed)?, signal(SignalKind::interrupt()).map_err(failed)?);
+    let shutdown = shutdown.clone();
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if shutdown.is_cancelled() {
+                std::process::exit(i32::from(EXIT_SOFTWARE));
+            }
+            tracing::info!("ending");
+            shutdown.cancel();
+        }
+    });
+    Ok(())
+}
+
+impl LookupArgs {
+    pub(crate) fn options(&self) -> ClusterOptions {
+        self.cluster_args.options(self.cluster.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests;

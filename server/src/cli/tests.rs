@@ -1,0 +1,76 @@
+use clap::{CommandFactory, error::ErrorKind};
+
+use super::*;
+
+fn parse(arguments: &[&str]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(std::iter::once("unstuck").chain(arguments.iter().copied()))
+}
+
+fn run_on(arguments: &[&str]) -> ExitCode {
+    run(std::iter::once("unstuck").chain(arguments.iter().copied()).map(OsString::from))
+}
+
+#[test]
+fn the_definition_holds_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn bad_usage_is_64_and_help_is_0() {
+    for bad in [
+        &["lookup"][..],
+        &["lookup", "--bogus", "x"],
+        &["bogus"],
+        &[],
+        &["place", "--partitions", "0", "x"],
+        &["place", "--partitions", "many", "x"],
+        &["lookup", "x"],
+        &["lookup", "--bootstrap-servers", "no-port", "x"],
+        &["lookup", "--timeout", "never", "-b", "a:9092", "x"],
+        &["lookup", "--server", "http://a", "-b", "a:9092", "x"],
+        &["lookup", "--server", "ftp://a", "x"],
+        &["serve"],
+        &["serve", "-b", "a:9092", "--listen", "nowhere"],
+        &["serve", "-b", "a:9092", "--log-level", "a=b=c"],
+    ] {
+        assert_eq!(run_on(bad), ExitCode::from(64), "{bad:?}");
+    }
+    for good in [&["--help"][..], &["--version"], &["lookup", "--help"], &["serve", "-h"], &["place", "--json", "x"]] {
+        assert_eq!(run_on(good), ExitCode::SUCCESS, "{good:?}");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_asked_is_unknown() {
+    // Nothing listens on port 1 of loopback; and port 9 of a name that cannot exist is not resolved.
+    for server in ["http://127.0.0.1:1", "http://nowhere.invalid:9"] {
+        assert_eq!(run_on(&["lookup", "--server", server, "x"]), ExitCode::from(3), "{server}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_said_so() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it has an address").to_string();
+    assert_eq!(run_on(&["serve", "-b", "127.0.0.1:1", "--listen", &address]), ExitCode::from(69));
+}
+
+#[test]
+fn an_id_may_begin_with_a_dash_after_two_dashes() {
+    let cli = parse(&["place", "--", "-x"]).expect("good usage");
+    assert!(matches!(cli.command, Command::Place(place) if place.groups == ["-x"]));
+    let error = parse(&["place", "-x"]).expect_err("not an option");
+    assert_eq!(error.kind(), ErrorKind::UnknownArgument);
+    assert!(parse(&["lookup", "-b", "a:9092", "-"]).is_ok(), "a dash alone is standard input");
+}
+
+#[test]
+fn help_explains_itself() {
+    let mut command = Cli::command().term_width(100);
+    command.build();
+    insta::assert_snapshot!("help", command.render_long_help().to_string());
+    for name in ["lookup", "serve", "place"] {
+        let command = command.find_subcommand_mut(name).expect("it is a command");
+        insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
+    }
+}

@@ -1,0 +1,266 @@
+//! The configuration: from the command line, environment variables and a TOML file, in this order of precedence.
+//!
+//! Every refusal says what failed, what that means, and what to do. Nothing is ignored silently: an unknown key is an
+//! error that names the nearest known one.
+
+mod address;
+mod environment;
+mod file;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use unstuck_diagnosis::BrokerId;
+use unstuck_kafka::ClusterConfig;
+
+pub use environment::Environment;
+
+/// Where `unstuck serve` listens if nothing else is said: loopback only, because pages are open to whoever reaches them.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+/// The name of a cluster that was given by `--bootstrap-servers` alone.
+pub const DEFAULT_CLUSTER_NAME: &str = "kafka";
+
+/// What `unstuck serve` runs with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The clusters to look at, at least one, by name, each name once.
+    pub clusters: Vec<ClusterConfig>,
+}
+
+/// A configuration that cannot be used. `Display` is three lines for people: what failed, what it means, what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{failed}\n  {meaning}\n  {remedy}")]
+pub struct ConfigError {
+    /// What failed, with the place: option, variable, or file and line.
+    pub failed: String,
+    /// What that means.
+    pub meaning: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl ConfigError {
+    fn new(failed: impl Into<String>, meaning: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { failed: failed.into(), meaning: meaning.into(), remedy: remedy.into() }
+    }
+}
+
+/// How the command line describes clusters; `None` and empty mean "not given".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// `--bootstrap-servers`, comma-separated.
+    pub bootstrap_servers: Option<String>,
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--cluster-name`, or `--cluster` of `lookup`.
+    pub cluster_name: Option<String>,
+    /// `--broker-address ID=HOST:PORT`, each.
+    pub broker_addresses: Vec<String>,
+    /// `--property KEY=VALUE`, each.
+    pub properties: Vec<String>,
+}
+
+/// Clusters, and what else the file said.
+#[derive(Debug)]
+pub struct Clusters {
+    /// The clusters, by name, at least one.
+    pub clusters: Vec<ClusterConfig>,
+    /// `listen` of the file.
+    pub listen: Option<SocketAddr>,
+}
+
+/// Reads the configuration of `unstuck serve`.
+///
+/// # Errors
+/// Anything missing, contradictory, misspelt or malformed.
+pub fn for_serve(
+    options: &ClusterOptions,
+    listen: Option<&str>,
+    environment: &Environment,
+) -> Result<Config, ConfigError> {
+    let clusters = clusters(options, environment)?;
+    let listen = match (listen, environment.get("UNSTUCK_LISTEN")) {
+        (Some(text), _) => address::parse_listen(text, "--listen")?,
+        (None, Some(text)) => address::parse_listen(&text, "UNSTUCK_LISTEN")?,
+        (None, None) => match clusters.listen {
+            Some(listen) => listen,
+            None => address::parse_listen(DEFAULT_LISTEN, "the default")?,
+        },
+    };
+    Ok(Config { listen, clusters: clusters.clusters })
+}
+
+/// Reads which clusters to look at.
+///
+/// # Errors
+/// Anything missing, contradictory, misspelt or malformed.
+pub fn clusters(options: &ClusterOptions, environment: &Environment) -> Result<Clusters, ConfigError> {
+    if options.bootstrap_servers.is_some() && options.config.is_some() {
+        return Err(ConfigError::new(
+            "both --bootstrap-servers and --config are given",
+            "The clusters are described either on the command line or in a file.",
+            "Leave one of them out, or add the cluster to the file.",
+        ));
+    }
+    // The command line wins as a whole: a variable set for the machine must not contradict what was typed.
+    if let Some(path) = &options.config {
+        return from_file(options, path);
+    }
+    if let Some(bootstrap) = &options.bootstrap_servers {
+        return from_options(options, bootstrap, "--bootstrap-servers", environment);
+    }
+    match (environment.get("UNSTUCK_CONFIG"), environment.get("UNSTUCK_BOOTSTRAP_SERVERS")) {
+        (Some(_), Some(_)) => Err(ConfigError::new(
+            "both UNSTUCK_CONFIG and UNSTUCK_BOOTSTRAP_SERVERS are set",
+            "The clusters are described either by variables or in a file.",
+            "Unset one of them, or say on the command line which one is meant.",
+        )),
+        (Some(path), None) => from_file(options, &PathBuf::from(path)),
+        (None, Some(bootstrap)) => from_options(options, &bootstrap, "UNSTUCK_BOOTSTRAP_SERVERS", environment),
+        (None, None) => Err(ConfigError::new(
+            "no Kafka cluster is named",
+            "Unstuck has to know at least one broker to ask.",
+            "Add --bootstrap-servers HOST:PORT (what your consumers have as bootstrap.servers), \
+             or --config FILE for several clusters.",
+        )),
+    }
+}
+
+fn from_file(options: &ClusterOptions, path: &std::path::Path) -> Result<Clusters, ConfigError> {
+    for (given, option) in
+        [(!options.broker_addresses.is_empty(), "--broker-address"), (!options.properties.is_empty(), "--property")]
+    {
+        if given {
+            return Err(ConfigError::new(
+                format!("{option} does not go together with a configuration file"),
+                "The file may describe several clusters, so it would not be clear which one is meant.",
+                "Write it into the cluster's table in the file.",
+            ));
+        }
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        ConfigError::new(
+            format!("cannot read the configuration file {}: {error}", path.display()),
+            "Without it there is no cluster to look at.",
+            "Check the path and its permissions; docs/configuration.md has an example.",
+        )
+    })?;
+    let mut read = file::parse(&text, &path.display().to_string())?;
+    if let Some(wanted) = &options.cluster_name {
+        let names: Vec<String> = read.clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        read.clusters.retain(|cluster| cluster.name == *wanted);
+        if read.clusters.is_empty() {
+            return Err(ConfigError::new(
+                format!("{} has no cluster named {wanted:?}", path.display()),
+                format!("It describes: {}.", names.join(", ")),
+                did_you_mean(wanted, names.iter().map(String::as_str))
+                    .unwrap_or_else(|| "Name one of these, or leave the name out.".to_owned()),
+            ));
+        }
+    }
+    Ok(read)
+}
+
+fn from_options(
+    options: &ClusterOptions,
+    bootstrap: &str,
+    origin: &str,
+    environment: &Environment,
+) -> Result<Clusters, ConfigError> {
+    let name = match &options.cluster_name {
+        Some(name) => name.clone(),
+        None => environment.get("UNSTUCK_CLUSTER_NAME").unwrap_or_else(|| DEFAULT_CLUSTER_NAME.to_owned()),
+    };
+    check_cluster_name(&name, "the cluster name")?;
+    let bootstrap = address::parse_bootstrap_list(bootstrap, origin)?;
+    let mut cluster = ClusterConfig::new(name, bootstrap);
+    let overrides = if options.broker_addresses.is_empty() {
+        let listed = environment.get("UNSTUCK_BROKER_ADDRESSES").unwrap_or_default();
+        listed.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
+    } else {
+        options.broker_addresses.clone()
+    };
+    for text in overrides {
+        let (broker, address) = address::parse_override(&text)?;
+        if cluster.broker_addresses.insert(broker, address).is_some() {
+            return Err(ConfigError::new(
+                format!("--broker-address names broker {broker} twice"),
+                "Unstuck would not know which of the addresses is meant.",
+                "Leave one of them out.",
+            ));
+        }
+    }
+    for text in &options.properties {
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(ConfigError::new(
+                "--property has no `=`",
+                "A librdkafka property is given as KEY=VALUE.",
+                "For example: --property security.protocol=SASL_SSL",
+            ));
+        };
+        check_property(key, "--property")?;
+        cluster.properties.insert(key.to_owned(), value.to_owned());
+    }
+    Ok(Clusters { clusters: vec![cluster], listen: None })
+}
+
+/// A name goes into page addresses and log lines, so it is kept to what needs no escaping there.
+fn check_cluster_name(name: &str, place: &str) -> Result<(), ConfigError> {
+    let fits = (1..=64).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && !matches!(name, "." | "..");
+    if fits {
+        return Ok(());
+    }
+    Err(ConfigError::new(
+        format!("{place} {name:?} cannot be used"),
+        "It becomes part of page addresses such as /c/NAME.",
+        "Use 1 to 64 of the characters a-z, A-Z, 0-9, `-`, `_` and `.`; for example: production-eu",
+    ))
+}
+
+/// Refuses librdkafka properties that Unstuck sets itself or that would make looking change the cluster.
+fn check_property(key: &str, place: &str) -> Result<(), ConfigError> {
+    let meaning = match key {
+        "bootstrap.servers" | "metadata.broker.list" => "The bootstrap servers have a setting of their own.",
+        "group.id" | "group.instance.id" => {
+            "Unstuck never joins a group: with a group id, merely looking could create __consumer_offsets."
+        }
+        "client.id" => "Unstuck always calls itself `unstuck`, so that brokers' logs and quotas show who asks.",
+        "" => "A librdkafka property has a name.",
+        _ => return Ok(()),
+    };
+    Err(ConfigError::new(format!("{place}: the property {key:?} cannot be set"), meaning, "Leave it out."))
+}
+
+/// `Did you mean …?`, if one of the known words is near enough to be what was meant.
+fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let nearest = known.into_iter().map(|candidate| (edit_distance(word, candidate), candidate)).min()?;
+    let enough = word.chars().count().max(nearest.1.chars().count()) / 2;
+    (nearest.0 <= enough).then(|| format!("Did you mean `{}`?", nearest.1))
+}
+
+/// Levenshtein's distance, in characters.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Overrides of advertised addresses, by broker.
+type BrokerAddresses = BTreeMap<BrokerId, String>;
+
+#[cfg(test)]
+mod tests;

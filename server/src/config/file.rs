@@ -1,0 +1,197 @@
+//! The TOML file, read by hand rather than by serde, so that each error names its line and the nearest known key.
+
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use unstuck_kafka::ClusterConfig;
+
+use super::{BrokerAddresses, Clusters, ConfigError, address, check_cluster_name, check_property, did_you_mean};
+
+const TOP_KEYS: [&str; 2] = ["clusters", "listen"];
+const CLUSTER_KEYS: [&str; 5] =
+    ["bootstrap_servers", "broker_addresses", "canary_prefix", "properties", "request_timeout_ms"];
+/// Below that every broker looks silent; above it a dead one is noticed too late to be of use.
+const REQUEST_TIMEOUT_MS: std::ops::RangeInclusive<i64> = 50..=60_000;
+/// Longest canary prefix, in bytes: the made-up id has to stay a short one.
+const CANARY_PREFIX_BYTES: usize = 200;
+
+type Value<'a, 'i> = &'a Spanned<DeValue<'i>>;
+
+/// Reads the file's text; `name` is how messages call the file.
+pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
+    let source = Source { text, name };
+    let document = DeTable::parse(text).map_err(|error| {
+        ConfigError::new(
+            format!("{}: {}", source.place(error.span().map_or(0, |span| span.start)), error.message()),
+            "The file is not valid TOML.",
+            "Strings stand in double quotes; docs/configuration.md has an example.",
+        )
+    })?;
+    let mut read = Clusters { clusters: Vec::new(), listen: None };
+    let mut tables = None;
+    for (key, value) in document.get_ref() {
+        match key.get_ref().as_ref() {
+            "listen" => {
+                let text = source.string(value, "listen", "\"127.0.0.1:8080\"")?;
+                read.listen = Some(address::parse_listen(text, &format!("{}: listen", source.place_of(value)))?);
+            }
+            "clusters" => tables = Some(source.table(value, "clusters")?),
+            unknown => return Err(source.unknown_key(key, unknown, &TOP_KEYS, "the file")),
+        }
+    }
+    for (key, value) in tables.into_iter().flatten() {
+        let cluster = key.get_ref().as_ref();
+        check_cluster_name(cluster, &format!("{}: the cluster name", source.place(key.span().start)))?;
+        read.clusters.push(source.cluster(cluster, value)?);
+    }
+    if read.clusters.is_empty() {
+        return Err(ConfigError::new(
+            format!("{name} describes no cluster"),
+            "Unstuck has to know at least one broker to ask.",
+            "Add a table such as:  [clusters.production]  with  bootstrap_servers = [\"kafka-1:9092\"]",
+        ));
+    }
+    Ok(read)
+}
+
+struct Source<'a> {
+    text: &'a str,
+    name: &'a str,
+}
+
+impl Source<'_> {
+    fn place(&self, at: usize) -> String {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        format!("{} line {}", self.name, before.iter().filter(|byte| **byte == b'\n').count() + 1)
+    }
+
+    fn place_of<T>(&self, value: &Spanned<T>) -> String {
+        self.place(value.span().start)
+    }
+
+    fn unknown_key<T>(&self, at: &Spanned<T>, key: &str, known: &[&str], table: &str) -> ConfigError {
+        ConfigError::new(
+            format!("{}: unknown key `{key}` in {table}", self.place_of(at)),
+            "A misspelt setting would be ignored silently, so it is refused.",
+            did_you_mean(key, known.iter().copied()).unwrap_or_else(|| format!("Known keys: {}.", known.join(", "))),
+        )
+    }
+
+    fn wrong_type(&self, value: Value<'_, '_>, key: &str, example: &str) -> ConfigError {
+        ConfigError::new(
+            format!("{}: `{key}` cannot be {} {}", self.place_of(value), article(value), value.get_ref().type_str()),
+            "The value is of another kind than this setting has.",
+            format!("For example: {key} = {example}"),
+        )
+    }
+
+    fn string<'v>(&self, value: Value<'v, '_>, key: &str, example: &str) -> Result<&'v str, ConfigError> {
+        value.get_ref().as_str().ok_or_else(|| self.wrong_type(value, key, example))
+    }
+
+    fn table<'v, 'i>(&self, value: Value<'v, 'i>, key: &str) -> Result<&'v DeTable<'i>, ConfigError> {
+        value.get_ref().as_table().ok_or_else(|| self.wrong_type(value, key, "{ … }"))
+    }
+
+    fn cluster(&self, name: &str, value: Value<'_, '_>) -> Result<ClusterConfig, ConfigError> {
+        let place = format!("clusters.{name}");
+        let table = self.table(value, &place)?;
+        let mut cluster = ClusterConfig::new(name.to_owned(), Vec::new());
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "bootstrap_servers" => cluster.bootstrap = self.bootstrap(value)?,
+                "broker_addresses" => cluster.broker_addresses = self.broker_addresses(value)?,
+                "properties" => {
+                    for (key, value) in self.table(value, "properties")? {
+                        let place = format!("{}: properties", self.place_of(key));
+                        check_property(key.get_ref(), &place)?;
+                        let text = match value.get_ref() {
+                            DeValue::Integer(number) => number.as_str().to_owned(),
+                            DeValue::Boolean(flag) => flag.to_string(),
+                            _ => self.string(value, key.get_ref(), "\"SASL_SSL\"")?.to_owned(),
+                        };
+                        cluster.properties.insert(key.get_ref().to_string(), text);
+                    }
+                }
+                "canary_prefix" => {
+                    let prefix = self.string(value, "canary_prefix", "\"unstuck-canary\"")?;
+                    if prefix.is_empty() || prefix.len() > CANARY_PREFIX_BYTES || prefix.chars().any(char::is_control) {
+                        return Err(ConfigError::new(
+                            format!("{}: canary_prefix cannot be {prefix:?}", self.place_of(value)),
+                            "Made-up group ids begin with it; they show up in an authorizer's log.",
+                            format!("Use 1 to {CANARY_PREFIX_BYTES} visible characters, for example: unstuck-canary"),
+                        ));
+                    }
+                    cluster.canary_prefix = prefix.to_owned();
+                }
+                "request_timeout_ms" => {
+                    let number = value.get_ref().as_integer();
+                    let millis = number.and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+                    match millis {
+                        Some(millis) if REQUEST_TIMEOUT_MS.contains(&millis) => {
+                            cluster.request_timeout = Duration::from_millis(millis.unsigned_abs());
+                        }
+                        _ => {
+                            return Err(ConfigError::new(
+                                format!("{}: request_timeout_ms cannot be used", self.place_of(value)),
+                                "It is how long one request to one broker may take, in milliseconds.",
+                                "Use a whole number from 50 to 60000; 1000 is the default.",
+                            ));
+                        }
+                    }
+                }
+                unknown => return Err(self.unknown_key(key, unknown, &CLUSTER_KEYS, &format!("[{place}]"))),
+            }
+        }
+        if cluster.bootstrap.is_empty() {
+            return Err(ConfigError::new(
+                format!("{}: [{place}] has no bootstrap_servers", self.place_of(value)),
+                "Unstuck has to know at least one broker to ask.",
+                "Add, for example: bootstrap_servers = [\"kafka-1:9092\", \"kafka-2:9092\"]",
+            ));
+        }
+        Ok(cluster)
+    }
+
+    /// A list of addresses, or one comma-separated string as Kafka's clients have it.
+    fn bootstrap(&self, value: Value<'_, '_>) -> Result<Vec<String>, ConfigError> {
+        const EXAMPLE: &str = "[\"kafka-1:9092\", \"kafka-2:9092\"]";
+        let place = format!("{}: bootstrap_servers", self.place_of(value));
+        let joined = match value.get_ref().as_array() {
+            Some(list) => {
+                let texts = list.iter().map(|one| self.string(one, "bootstrap_servers", EXAMPLE));
+                texts.collect::<Result<Vec<_>, _>>()?.join(",")
+            }
+            None => self.string(value, "bootstrap_servers", EXAMPLE)?.to_owned(),
+        };
+        address::parse_bootstrap_list(&joined, &place)
+    }
+
+    fn broker_addresses(&self, value: Value<'_, '_>) -> Result<BrokerAddresses, ConfigError> {
+        const EXAMPLE: &str = "{ \"2\" = \"localhost:19092\" }";
+        let mut addresses = BrokerAddresses::new();
+        for (key, value) in
+            value.get_ref().as_table().ok_or_else(|| self.wrong_type(value, "broker_addresses", EXAMPLE))?
+        {
+            let place = format!("{}: broker_addresses", self.place_of(key));
+            let broker = address::parse_broker_id(key.get_ref()).ok_or_else(|| {
+                ConfigError::new(
+                    format!("{place}: {:?} is not a broker id", key.get_ref()),
+                    "Keys are the ids of brokers (broker.id or node.id): whole numbers from 0.",
+                    format!("For example: broker_addresses = {EXAMPLE}"),
+                )
+            })?;
+            let text = self.string(value, "broker_addresses", EXAMPLE)?;
+            addresses.insert(broker, address::check(text, &place)?);
+        }
+        Ok(addresses)
+    }
+}
+
+fn article(value: Value<'_, '_>) -> &'static str {
+    match value.get_ref() {
+        DeValue::Integer(_) | DeValue::Array(_) => "an",
+        _ => "a",
+    }
+}

@@ -1,0 +1,148 @@
+//! `GET /events`: tells open pages that something new was published. Small on purpose: pages fetch what they show.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::Stream;
+use http::{HeaderValue, header};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::{Published, Seq};
+
+use crate::api::pairs;
+use crate::problem::Problem;
+use crate::watched::Watched;
+
+/// Shortest time between two events about one cluster to one client.
+const THROTTLE: Duration = Duration::from_millis(500);
+/// How often a comment keeps proxies from closing a quiet stream.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The data of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Which publication this is; compare with `!=` only.
+    pub seq: Seq,
+    /// The cluster's name.
+    pub cluster: String,
+    /// The worst status in the cluster.
+    pub status: Status,
+    /// The headline's sentence.
+    pub headline: String,
+    /// The front end's build; a page of another build reloads itself.
+    pub build: String,
+}
+
+/// What the stream needs.
+#[derive(Clone)]
+pub(crate) struct Live {
+    /// The clusters.
+    pub(crate) watched: Arc<Watched>,
+    /// The front end's build.
+    pub(crate) build: Arc<str>,
+    /// Ends every stream.
+    pub(crate) shutdown: CancellationToken,
+}
+
+/// The stream: at once the newest value of each cluster (or of `?cluster=` alone), then each that follows.
+pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    let mut clusters = live.watched.receivers();
+    for (name, value) in pairs(query.unwrap_or_default().as_bytes())? {
+        match name.as_str() {
+            "cluster" if live.watched.newest(&value).is_some() => clusters.retain(|cluster, _| *cluster == value),
+            "cluster" => return Err(Problem::unknown_cluster(&value, &live.watched.names())),
+            _ => return Err(Problem::unknown_parameter(&name, &["cluster"])),
+        }
+    }
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
+    let mut response = Sse::new(stream(clusters, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
+    // nginx would hold events back in its buffer.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// What one client follows: a receiver for each cluster, and the publication that was told of last.
+struct Following {
+    clusters: Vec<(watch::Receiver<Arc<Published>>, Option<Seq>)>,
+    waiting: VecDeque<Arc<Published>>,
+    not_before: Instant,
+}
+
+fn stream(
+    clusters: BTreeMap<String, watch::Receiver<Arc<Published>>>,
+    build: Arc<str>,
+    shutdown: CancellationToken,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    let clusters = clusters.into_values().map(|receiver| (receiver, None)).collect();
+    let start = Following { clusters, waiting: VecDeque::new(), not_before: Instant::now() };
+    futures::stream::unfold(start, move |mut following| {
+        let (build, shutdown) = (Arc::clone(&build), shutdown.clone());
+        async move {
+            let published = tokio::select! {
+                () = shutdown.cancelled() => return None,
+                published = following.next() => published?,
+            };
+            Some((Ok(event(&published, &build)), following))
+        }
+    })
+}
+
+impl Following {
+    /// The next value to tell of: the newest one of a cluster, and of no cluster twice within [`THROTTLE`].
+    /// `None` when nothing will be published any more.
+    async fn next(&mut self) -> Option<Arc<Published>> {
+        loop {
+            if let Some(published) = self.waiting.pop_front() {
+                return Some(published);
+            }
+            tokio::time::sleep_until(self.not_before).await;
+            for (receiver, told) in &mut self.clusters {
+                let newest = Arc::clone(&receiver.borrow_and_update());
+                if told.as_ref() != Some(&newest.seq) {
+                    *told = Some(newest.seq.clone());
+                    self.waiting.push_back(newest);
+                }
+            }
+            if self.waiting.is_empty() {
+                let changes: Vec<_> =
+                    self.clusters.iter_mut().map(|(receiver, _)| Box::pin(receiver.changed())).collect();
+                if changes.is_empty() {
+                    return None;
+                }
+                let (change, ended, _) = futures::future::select_all(changes).await;
+                if change.is_err() {
+                    // Nothing more will come of this cluster; the others go on.
+                    self.clusters.remove(ended);
+                }
+            } else {
+                self.not_before = Instant::now() + THROTTLE;
+            }
+        }
+    }
+}
+
+fn event(published: &Published, build: &str) -> Event {
+    let report = &published.report;
+    let summary = Summary {
+        seq: published.seq.clone(),
+        cluster: report.cluster.clone(),
+        status: report.headline.status,
+        headline: report.headline.sentence.clone(),
+        build: build.to_owned(),
+    };
+    let id = format!("{}-{}", published.seq.boot, published.seq.n);
+    let event = Event::default().id(id);
+    event.json_data(summary).unwrap_or_else(|_| Event::default().comment("a summary could not be written"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! The server of Unstuck: looks at clusters all the time, and answers pages, API and live events from what was
+//! published last. Also all that the binary `unstuck` does; see [`cli`].
+
+pub mod api;
+pub mod assets;
+pub mod cli;
+pub mod config;
+mod events;
+mod guard;
+mod logs;
+mod lookup;
+mod pages;
+mod place;
+pub mod poller;
+mod problem;
+mod serving;
+#[cfg(test)]
+mod testing;
+mod text;
+pub mod watched;
+
+pub use events::Summary;
+pub use problem::Problem;
+pub use serving::{router, serve};

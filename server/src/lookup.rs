@@ -1,0 +1,202 @@
+//! `unstuck lookup`: asks the brokers itself, or a running server, and prints the answer.
+
+mod remote;
+
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use unstuck_diagnosis::lookup::Lookup;
+use unstuck_diagnosis::memory::Memory;
+use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::snapshot::Snapshot;
+use unstuck_diagnosis::{GroupId, MAX_GROUP_ID_BYTES, Seq};
+use unstuck_kafka::{ClusterConfig, Collector};
+
+use crate::cli::{EXIT_SOFTWARE, Failure, LookupArgs};
+use crate::config::{self, Environment};
+use crate::{logs, poller, text};
+
+/// How much longer to look, once everything was looked at, for a verdict that may still get clearer.
+const CONFIRMATION: Duration = Duration::from_secs(2);
+
+/// An answer: for programs as it came, and what it says.
+struct Answer {
+    json: String,
+    lookup: Lookup,
+}
+
+pub(crate) async fn run(arguments: LookupArgs, environment: Environment) -> Result<u8, Failure> {
+    logs::begin(arguments.log.log_level.as_deref(), "error", &environment)?;
+    let groups = read_groups(&arguments.groups, &mut std::io::stdin().lock())?;
+    let answer = match &arguments.server {
+        Some(server) => remote::ask(server, arguments.cluster.as_deref(), &groups, arguments.timeout).await?,
+        None => {
+            let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+            let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+            match (clusters.pop(), names.len()) {
+                (Some(cluster), 1) => look(cluster, &groups, arguments.timeout).await?,
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "the configuration describes several clusters: {}\n  A lookup is about one.\n  \
+                         Name it with --cluster NAME",
+                        names.join(", ")
+                    )));
+                }
+            }
+        }
+    };
+    let output = if arguments.json {
+        answer.json + "\n"
+    } else {
+        let terminal = std::io::stdout().is_terminal();
+        let colours = environment.get("NO_COLOR").is_none() && environment.get("TERM").as_deref() != Some("dumb");
+        text::lookup(&answer.lookup, terminal && colours)
+    };
+    end_of_output(std::io::stdout().lock().write_all(output.as_bytes()))?;
+    Ok(answer.lookup.worst().exit_code())
+}
+
+/// Looks at the cluster until every fact is known or unavailable, but no longer than `timeout`.
+async fn look(cluster: ClusterConfig, groups: &[GroupId], timeout: Duration) -> Result<Answer, Failure> {
+    let collector = Collector::start(cluster);
+    let lookup = watch(&collector, groups, timeout).await;
+    // The answer does not wait for connections to close.
+    let _ = tokio::time::timeout(Duration::from_millis(100), collector.shutdown()).await;
+    let json = serde_json::to_string(&lookup).map_err(|error| Failure {
+        code: EXIT_SOFTWARE,
+        message: format!("the answer cannot be written as JSON: {error}"),
+    })?;
+    Ok(Answer { json, lookup })
+}
+
+async fn watch(collector: &Collector, groups: &[GroupId], timeout: Duration) -> Lookup {
+    let deadline = Instant::now() + timeout;
+    let mut confirmed_by = None;
+    let mut snapshots = collector.snapshots();
+    let mut memory = Memory::new(Timestamp::now());
+    for n in 0_u64.. {
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        let published = poller::next_value(Seq { boot: String::new(), n }, Arc::clone(&snapshot), memory);
+        let lookup = published.lookup(groups);
+        if Collector::settled(&snapshot) || leads_nowhere(&snapshot) {
+            // Silence and disagreement are evidence only when they last; the rest is as clear as it will get.
+            let clear = !matches!(lookup.worst(), Status::Unknown | Status::Recovering);
+            let until = *confirmed_by.get_or_insert_with(|| (Instant::now() + CONFIRMATION).min(deadline));
+            if clear || Instant::now() >= until {
+                return lookup;
+            }
+        }
+        let until = confirmed_by.unwrap_or(deadline);
+        match tokio::time::timeout_at(until, snapshots.changed()).await {
+            Ok(Ok(())) => memory = published.memory,
+            Ok(Err(_)) | Err(_) => return lookup,
+        }
+    }
+    unreachable!("the numbers above do not end")
+}
+
+/// Whether every way in was tried in vain. An ordinary client would go on trying; whoever waits for an answer should not.
+fn leads_nowhere(snapshot: &Snapshot) -> bool {
+    snapshot.brokers.is_empty() && snapshot.bootstrap.values().all(|sight| sight.answer.unavailable().is_some())
+}
+
+/// The ids of the command line; `-` stands for those on standard input.
+pub(crate) fn read_groups(arguments: &[String], stdin: &mut impl BufRead) -> Result<Vec<GroupId>, Failure> {
+    let mut groups = Vec::new();
+    for argument in arguments {
+        if argument == "-" {
+            read_lines(stdin, &mut groups)?;
+        } else {
+            groups.push(GroupId::from(argument.as_str()));
+        }
+    }
+    if groups.is_empty() {
+        return Err(Failure::usage(
+            "standard input named no group\n  One id per line is expected; empty lines are skipped.\n  \
+             The empty id itself is asked for as an argument: unstuck lookup … ''",
+        ));
+    }
+    match groups.iter().find(|group| group.as_str().len() > MAX_GROUP_ID_BYTES) {
+        Some(long) => Err(Failure::usage(format!(
+            "the id {long} has {} bytes\n  Kafka's protocol holds at most {MAX_GROUP_ID_BYTES} bytes, so no consumer \
+             can have it.\n  Check what was copied",
+            long.as_str().len()
+        ))),
+        None => Ok(groups),
+    }
+}
+
+/// One id per line. Only the line end is taken off: spaces belong to an id.
+fn read_lines(stdin: &mut impl BufRead, groups: &mut Vec<GroupId>) -> Result<(), Failure> {
+    let mut line = Vec::new();
+    for number in 1_u64.. {
+        line.clear();
+        let read = stdin.read_until(b'\n', &mut line).map_err(|error| {
+            Failure::usage(format!(
+                "standard input cannot be read: {error}\n  It holds the group ids.\n  Check the pipe"
+            ))
+        })?;
+        if read == 0 {
+            break;
+        }
+        let text = line.strip_suffix(b"\n").map_or(line.as_slice(), |text| text.strip_suffix(b"\r").unwrap_or(text));
+        if text.is_empty() {
+            continue;
+        }
+        let id = std::str::from_utf8(text).map_err(|_| {
+            Failure::usage(format!(
+                "line {number} of standard input is not UTF-8\n  Kafka's group ids are UTF-8.\n  \
+                 Check the encoding of what is piped in"
+            ))
+        })?;
+        groups.push(GroupId::from(id));
+    }
+    Ok(())
+}
+
+/// A reader that has closed its end (`| head -1`) has read enough.
+pub(crate) fn end_of_output(written: std::io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure { code: EXIT_SOFTWARE, message: format!("the answer cannot be written: {error}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(arguments: &[&str], mut stdin: &[u8]) -> Result<Vec<String>, Failure> {
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        Ok(read_groups(&arguments, &mut stdin)?.into_iter().map(|group| group.0).collect())
+    }
+
+    #[test]
+    fn lines_lose_their_end_and_nothing_else() {
+        let stdin = "plain\n tail \r\n\n\u{1F600}\na\tb\nlast".as_bytes();
+        assert_eq!(
+            read(&["-"], stdin),
+            Ok(vec!["plain".into(), " tail ".into(), "\u{1F600}".into(), "a\tb".into(), "last".into()])
+        );
+    }
+
+    #[test]
+    fn arguments_and_lines_go_together() {
+        assert_eq!(read(&["a", "-", "", "b"], b"c\n"), Ok(vec!["a".into(), "c".into(), String::new(), "b".into()]));
+    }
+
+    #[test]
+    fn what_cannot_be_an_id_is_bad_usage() {
+        for (arguments, stdin) in
+            [(vec!["-"], "\n".as_bytes()), (vec!["-"], b"\xff\n"), (vec![&*"x".repeat(32_768)], b"")]
+        {
+            assert_eq!(read(&arguments, stdin).expect_err("refused").code, 64);
+        }
+        assert!(read(&[&"x".repeat(32_767)], b"").is_ok());
+    }
+}

@@ -1,0 +1,149 @@
+//! One task per cluster: newest snapshot → memory → diagnosis → one published value.
+
+use std::hash::{BuildHasher, RandomState};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use unstuck_diagnosis::memory::Memory;
+use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::snapshot::Snapshot;
+use unstuck_diagnosis::{Input, Published, Seq, diagnose};
+use unstuck_kafka::{ClusterConfig, Collector};
+
+use crate::watched::WatchedCluster;
+
+/// How long a group's members and offsets may take; the verdict never waits for them.
+const DETAIL_DEADLINE: Duration = Duration::from_secs(3);
+/// Pause before a cluster's task begins again after a panic.
+const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
+/// How long a collector may take to end its tasks.
+const COLLECTOR_SHUTDOWN: Duration = Duration::from_millis(300);
+
+/// A name of this run that no other run has; see [`Seq`].
+#[must_use]
+pub fn boot_id() -> String {
+    // RandomState is keyed by the operating system's randomness; nothing secret hangs on it.
+    format!("{:016x}", RandomState::new().hash_one(std::process::id()))
+}
+
+/// Starts looking at a cluster. The first value is there at once: a report that says that nothing was seen yet.
+/// Ends its task (tracked by `tasks`) when `shutdown` is cancelled.
+pub fn watch_cluster(
+    config: ClusterConfig,
+    boot: &str,
+    tasks: &TaskTracker,
+    shutdown: &CancellationToken,
+) -> WatchedCluster {
+    let collector = Arc::new(Collector::start(config));
+    let mut snapshots = collector.snapshots();
+    let first = Arc::clone(&snapshots.borrow_and_update());
+    let seq = Seq { boot: boot.to_owned(), n: 0 };
+    let (publish, published) = watch::channel(Arc::new(next_value(seq, first.clone(), Memory::new(first.taken_at))));
+    let settled = Arc::new(AtomicBool::new(Collector::settled(&first)));
+    let ask_detail = {
+        // Weak: a request under way must not keep the collector from ending.
+        let collector = Arc::downgrade(&collector);
+        Arc::new(move |group, coordinator| {
+            let collector = collector.clone();
+            async move {
+                let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
+                let asked = collector.group_detail(&group, coordinator, DETAIL_DEADLINE).await;
+                asked.map_err(|error| error.to_string())
+            }
+            .boxed()
+        })
+    };
+    let (shutdown, watched_settled) = (shutdown.clone(), Arc::clone(&settled));
+    tasks.spawn(async move {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = publish_for_ever(&mut snapshots, &publish, &settled) => {}
+        }
+        if let Some(collector) = Arc::into_inner(collector)
+            && tokio::time::timeout(COLLECTOR_SHUTDOWN, collector.shutdown()).await.is_err()
+        {
+            tracing::debug!("a collector did not end in time");
+        }
+    });
+    WatchedCluster { published, settled: watched_settled, ask_detail }
+}
+
+/// Publishes until the collector ends. A panic is logged, and looking goes on from what was published last:
+/// a defect met in one cluster must neither silence the others nor this one for ever.
+async fn publish_for_ever(
+    snapshots: &mut watch::Receiver<Arc<Snapshot>>,
+    publish: &watch::Sender<Arc<Published>>,
+    settled: &AtomicBool,
+) {
+    loop {
+        let round = AssertUnwindSafe(publish_each(snapshots, publish, settled)).catch_unwind().await;
+        let cluster = publish.borrow().report.cluster.clone();
+        match round {
+            Ok(()) => {
+                tracing::error!(cluster, "the collector ended; what is shown of this cluster is no longer renewed");
+                return;
+            }
+            Err(panic) => {
+                let what = panic_text(panic.as_ref());
+                tracing::error!(cluster, panic = what, "a defect in Unstuck: diagnosing failed; trying again");
+                tokio::time::sleep(PAUSE_AFTER_PANIC).await;
+            }
+        }
+    }
+}
+
+async fn publish_each(
+    snapshots: &mut watch::Receiver<Arc<Snapshot>>,
+    publish: &watch::Sender<Arc<Published>>,
+    settled: &AtomicBool,
+) {
+    while snapshots.changed().await.is_ok() {
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        let last = Arc::clone(&publish.borrow());
+        if *snapshot == *last.snapshot {
+            continue;
+        }
+        if !settled.load(Ordering::Relaxed) && Collector::settled(&snapshot) {
+            settled.store(true, Ordering::Relaxed);
+        }
+        let seq = Seq { boot: last.seq.boot.clone(), n: last.seq.n + 1 };
+        let next = next_value(seq, snapshot, last.memory.clone());
+        log_change(last.report.headline.status, &next);
+        publish.send_replace(Arc::new(next));
+    }
+}
+
+/// What follows from a snapshot and what was seen before.
+#[must_use]
+pub fn next_value(seq: Seq, snapshot: Arc<Snapshot>, mut memory: Memory) -> Published {
+    memory.learn(&snapshot);
+    let report = diagnose(&Input { snapshot: &snapshot, memory: &memory, now: Timestamp::now() });
+    memory.note(&report);
+    Published { seq, snapshot, report, memory }
+}
+
+fn log_change(before: Status, next: &Published) {
+    let headline = &next.report.headline;
+    if headline.status == before {
+        return;
+    }
+    let (cluster, status) = (&next.report.cluster, headline.status.slug());
+    if headline.status >= Status::Unknown {
+        tracing::warn!(cluster, status, was = before.slug(), "{}", headline.sentence);
+    } else {
+        tracing::info!(cluster, status, was = before.slug(), "{}", headline.sentence);
+    }
+}
+
+/// The text of a panic, as far as it has one.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&'static str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no text)")
+}

@@ -1,0 +1,203 @@
+//! Errors of the API as problem details (RFC 9457). "Kafka is down" is none: that is a report, with status 200.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::visible;
+
+/// A problem with a request. Serialises to `application/problem+json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// `urn:unstuck:problem:` and a stable word; what programs compare.
+    #[serde(rename = "type")]
+    pub kind: Box<str>,
+    /// The kind of problem in a few words, always the same for one `type`.
+    pub title: Box<str>,
+    /// The HTTP status, repeated.
+    pub status: u16,
+    /// What is wrong with this request.
+    pub detail: Box<str>,
+    /// What to do about it.
+    pub advice: Box<str>,
+    /// What would have been accepted in the place of what was sent, where that is a short list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, word: &str, title: &str, detail: String, advice: impl Into<Box<str>>) -> Self {
+        Self {
+            kind: format!("urn:unstuck:problem:{word}").into(),
+            title: title.into(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            advice: advice.into(),
+            allowed: Vec::new(),
+        }
+    }
+
+    fn allowing<T: ToString>(mut self, allowed: impl IntoIterator<Item = T>) -> Self {
+        self.allowed = allowed.into_iter().map(|one| one.to_string()).collect();
+        self
+    }
+
+    /// No cluster of that name.
+    #[must_use]
+    pub fn unknown_cluster(asked: &str, known: &[&str]) -> Self {
+        let detail = format!("There is no cluster named \"{}\".", visible(asked));
+        let advice = format!("Known clusters: {}.", known.join(", "));
+        Self::new(StatusCode::NOT_FOUND, "unknown-cluster", "Unknown cluster", detail, advice).allowing(known)
+    }
+
+    /// Nothing is served under that path.
+    #[must_use]
+    pub fn unknown_path(path: &str) -> Self {
+        let detail = format!("Nothing is served under \"{}\".", visible(path));
+        let advice = "Start at /api/v1/clusters; docs/api.md lists every path.";
+        Self::new(StatusCode::NOT_FOUND, "unknown-path", "Unknown path", detail, advice)
+    }
+
+    /// The path is served, but not for this method.
+    #[must_use]
+    pub fn wrong_method(method: &http::Method) -> Self {
+        let detail = format!("{} is not answered here.", visible(method.as_str()));
+        let advice = "The header Allow names the methods that are.";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "wrong-method", "Wrong method", detail, advice)
+    }
+
+    /// A lookup without any group.
+    #[must_use]
+    pub fn no_group() -> Self {
+        let detail = "No group id was given.".to_owned();
+        let advice = "Name one as ?group=ID, several as ?group=A&group=B, or send them with POST. \
+                      An empty id is asked for as ?group= (with nothing behind the equals sign).";
+        Self::new(StatusCode::BAD_REQUEST, "no-group", "No group", detail, advice)
+    }
+
+    /// More ids than one request may hold.
+    #[must_use]
+    pub fn too_many_groups(asked: usize, most: usize) -> Self {
+        let detail = format!("{asked} group ids were given; one request answers at most {most}.");
+        let advice = "Send them in several requests.";
+        Self::new(StatusCode::BAD_REQUEST, "too-many-groups", "Too many groups", detail, advice)
+    }
+
+    /// An id that no consumer can have.
+    #[must_use]
+    pub fn group_id_too_long(bytes: usize, most: usize) -> Self {
+        let detail =
+            format!("A group id of {bytes} bytes was given; Kafka's protocol holds at most {most} bytes of UTF-8.");
+        let advice = "No consumer can have this id. Check what was copied.";
+        Self::new(StatusCode::BAD_REQUEST, "group-id-too-long", "Group id too long", detail, advice)
+    }
+
+    /// A query or form that cannot be decoded.
+    #[must_use]
+    pub fn bad_encoding(detail: String) -> Self {
+        let advice = "Percent-encode the UTF-8 bytes of each value: curl does it with --data-urlencode, \
+                      JavaScript with encodeURIComponent. A literal % is written %25, a plus sign %2B.";
+        Self::new(StatusCode::BAD_REQUEST, "bad-encoding", "Broken encoding", detail, advice)
+    }
+
+    /// A parameter that this path does not know.
+    #[must_use]
+    pub fn unknown_parameter(name: &str, known: &[&str]) -> Self {
+        let detail = format!("This path has no parameter \"{}\".", visible(name));
+        let advice = format!("Known parameters: {}.", known.join(", "));
+        Self::new(StatusCode::BAD_REQUEST, "unknown-parameter", "Unknown parameter", detail, advice).allowing(known)
+    }
+
+    /// A parameter that may stand only once.
+    #[must_use]
+    pub fn repeated_parameter(name: &str) -> Self {
+        let detail = format!("The parameter \"{name}\" is given more than once.");
+        Self::new(StatusCode::BAD_REQUEST, "repeated-parameter", "Repeated parameter", detail, "Give it once.")
+    }
+
+    /// A state that no group can be in.
+    #[must_use]
+    pub fn unknown_state(asked: &str) -> Self {
+        let known = Status::WORST_FIRST.map(Status::slug);
+        let detail = format!("There is no state \"{}\".", visible(asked));
+        let advice = format!("Known states: {}. Leave the parameter out for groups of every state.", known.join(", "));
+        Self::new(StatusCode::BAD_REQUEST, "unknown-state", "Unknown state", detail, advice).allowing(known)
+    }
+
+    /// A page size that is not a number in range.
+    #[must_use]
+    pub fn bad_limit(asked: &str, most: usize) -> Self {
+        let detail = format!("The limit \"{}\" is not a whole number from 1 to {most}.", visible(asked));
+        Self::new(StatusCode::BAD_REQUEST, "bad-limit", "Bad limit", detail, "Give such a number, or leave it out.")
+    }
+
+    /// A JSON body that is none, or is of another shape.
+    #[must_use]
+    pub fn bad_json(detail: String) -> Self {
+        let advice = r#"Send {"groups": ["first id", "second id"]}."#;
+        Self::new(StatusCode::BAD_REQUEST, "bad-json", "Bad JSON", detail, advice)
+    }
+
+    /// A body that is neither a form nor JSON.
+    #[must_use]
+    pub fn unsupported_body(content_type: &str) -> Self {
+        let known = ["application/json", "application/x-www-form-urlencoded"];
+        let detail = format!("A body of type \"{}\" cannot be read here.", visible(content_type));
+        let advice = format!("Send {} with the header Content-Type saying so.", known.join(" or "));
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-body", "Unsupported body", detail, advice)
+            .allowing(known)
+    }
+
+    /// A body above the limit.
+    #[must_use]
+    pub fn body_too_large(most: usize) -> Self {
+        let detail = format!("The body is larger than {most} bytes.");
+        let advice = "Send the ids in several requests.";
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", "Body too large", detail, advice)
+    }
+
+    /// A body that ended early.
+    #[must_use]
+    pub fn broken_body() -> Self {
+        let detail = "The body could not be read to its end.".to_owned();
+        Self::new(StatusCode::BAD_REQUEST, "broken-body", "Broken body", detail, "Send the request again.")
+    }
+
+    /// The client took too long to send its request.
+    #[must_use]
+    pub fn too_slow() -> Self {
+        let detail = "The request was not complete in time.".to_owned();
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "Request too slow", detail, "Send the request again.")
+    }
+
+    /// The first look at some clusters is not complete.
+    #[must_use]
+    pub fn not_ready(waiting: &[&str]) -> Self {
+        let detail = format!("The first look is not complete for: {}.", waiting.join(", "));
+        let advice = "Ask again in a second. Reports are served already, and say what is not known yet.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", "Not ready", detail, advice)
+    }
+
+    /// A defect in Unstuck.
+    #[must_use]
+    pub fn defect() -> Self {
+        let detail = "A defect in Unstuck kept it from answering.".to_owned();
+        let advice = "The log says more. The other paths still answer.";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", "Defect", detail, advice)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

@@ -1,0 +1,145 @@
+//! The clusters that are being looked at, and what was published about each last: what pages, API and live events read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+use unstuck_app::Source;
+use unstuck_diagnosis::lookup::GroupDetail;
+use unstuck_diagnosis::{BrokerId, GroupId, Published};
+
+/// How many ids that do not fit a URL are remembered for their page links.
+const LONG_IDS: usize = 256;
+
+/// Asks a group's coordinator for members and offsets, with a deadline of its own.
+pub type AskDetail = Arc<dyn Fn(GroupId, BrokerId) -> BoxFuture<'static, Result<GroupDetail, String>> + Send + Sync>;
+
+/// One cluster that is being looked at.
+#[derive(Clone)]
+pub struct WatchedCluster {
+    /// What was published last.
+    pub published: watch::Receiver<Arc<Published>>,
+    /// Whether a first look was complete: every broker tried, every fact known or unavailable.
+    pub settled: Arc<AtomicBool>,
+    /// How details of one group are asked for.
+    pub ask_detail: AskDetail,
+}
+
+/// All clusters of this run, by name.
+pub struct Watched {
+    clusters: BTreeMap<String, WatchedCluster>,
+    /// Pasted ids that do not fit a URL, newest last.
+    long_ids: Mutex<VecDeque<GroupId>>,
+}
+
+impl Watched {
+    /// The clusters by name.
+    #[must_use]
+    pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
+        Self { clusters, long_ids: Mutex::default() }
+    }
+
+    /// The names, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.clusters.keys().map(String::as_str).collect()
+    }
+
+    /// What was published last about a cluster.
+    #[must_use]
+    pub fn newest(&self, cluster: &str) -> Option<Arc<Published>> {
+        self.clusters.get(cluster).map(|watched| Arc::clone(&watched.published.borrow()))
+    }
+
+    /// Receivers of what is published from now on, by cluster name.
+    #[must_use]
+    pub fn receivers(&self) -> BTreeMap<String, watch::Receiver<Arc<Published>>> {
+        self.clusters.iter().map(|(name, watched)| (name.clone(), watched.published.clone())).collect()
+    }
+
+    /// Clusters whose first look is not complete yet.
+    #[must_use]
+    pub fn not_settled(&self) -> Vec<&str> {
+        let waiting = self.clusters.iter().filter(|(_, watched)| !watched.settled.load(Ordering::Relaxed));
+        waiting.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Remembers an id that does not fit a URL, so that its digest leads back to it. The oldest ones make room.
+    pub fn remember_long_id(&self, group: GroupId) {
+        let mut ids = self.long_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.retain(|known| *known != group);
+        if ids.len() == LONG_IDS {
+            ids.pop_front();
+        }
+        ids.push_back(group);
+    }
+}
+
+impl Source for Watched {
+    fn clusters(&self) -> Vec<Arc<Published>> {
+        self.clusters.values().map(|watched| Arc::clone(&watched.published.borrow())).collect()
+    }
+
+    fn published(&self, cluster: &str) -> Option<Arc<Published>> {
+        self.newest(cluster)
+    }
+
+    fn group_by_digest(&self, cluster: &str, digest: &str) -> Option<GroupId> {
+        let matches = |id: &&GroupId| id.needs_digest() && id.digest() == digest;
+        let pasted = self.long_ids.lock().unwrap_or_else(PoisonError::into_inner).iter().find(matches).cloned();
+        // A link may outlive the paste (and the process): any group that was ever listed is found by its digest too.
+        pasted.or_else(|| self.newest(cluster)?.memory.groups.by_id.keys().find(matches).cloned())
+    }
+
+    fn group_detail(&self, cluster: &str, group: &GroupId) -> BoxFuture<'_, Result<GroupDetail, String>> {
+        let Some(watched) = self.clusters.get(cluster) else {
+            return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
+        };
+        let newest = Arc::clone(&watched.published.borrow());
+        match newest.lookup_one(group).coordinator.and_then(|coordinator| coordinator.leader) {
+            Some(leader) => (watched.ask_detail)(group.clone(), leader),
+            None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{clusters, healthy};
+
+    fn watched() -> Watched {
+        let long = "é".repeat(3_000);
+        Watched::new(clusters([healthy("kafka", &["orders", &long])]))
+    }
+
+    #[test]
+    fn a_long_id_is_found_by_its_digest_whether_pasted_or_listed() {
+        let watched = watched();
+        let listed = GroupId("é".repeat(3_000));
+        assert_eq!(watched.group_by_digest("kafka", &listed.digest()), Some(listed));
+        let pasted = GroupId("x".repeat(5_000));
+        assert_eq!(watched.group_by_digest("kafka", &pasted.digest()), None);
+        watched.remember_long_id(pasted.clone());
+        assert_eq!(watched.group_by_digest("kafka", &pasted.digest()), Some(pasted));
+        assert_eq!(
+            watched.group_by_digest("kafka", &GroupId::from("orders").digest()),
+            None,
+            "short ids have links of their own"
+        );
+    }
+
+    #[test]
+    fn pasted_long_ids_do_not_pile_up() {
+        let watched = watched();
+        let id = |n: usize| GroupId(format!("{n:->3000}"));
+        for n in 0..=LONG_IDS {
+            watched.remember_long_id(id(n));
+        }
+        assert_eq!(watched.group_by_digest("kafka", &id(0).digest()), None);
+        assert_eq!(watched.group_by_digest("kafka", &id(1).digest()), Some(id(1)));
+    }
+}
