@@ -1,0 +1,246 @@
+//! One group: the verdict and the chain that leads to it.
+
+use serde::{Deserialize, Serialize};
+use unstuck_diagnosis::lookup::{GroupDetail, GroupLookup};
+use unstuck_diagnosis::report::BrokerState;
+#[cfg(feature = "ssr")]
+use {
+    super::{Found, Missing},
+    crate::text::{cluster_href, ids, or_dash},
+    unstuck_diagnosis::lookup::Coordinator,
+    unstuck_diagnosis::placement::kafka_abs,
+    unstuck_diagnosis::report::{Shard, Status},
+    unstuck_diagnosis::{GroupId, Published},
+};
+
+use super::{Evidence, Masthead, NextStep};
+
+/// How a page names its group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum GroupKey {
+    /// By its id.
+    Id(String),
+    /// By its digest: the id does not fit a URL.
+    Digest(String),
+    /// Not at all.
+    None,
+}
+
+/// The page of one group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GroupModel {
+    /// Which cluster, seen when.
+    pub(crate) head: Masthead,
+    /// The answer. Its findings and gaps are in `evidence`.
+    pub(crate) lookup: GroupLookup,
+    /// From the id to the coordinator's answer.
+    pub(crate) chain: Vec<Link>,
+    /// How the leader's broker stands.
+    pub(crate) leader_state: Option<BrokerState>,
+    /// What to do now.
+    pub(crate) next: Option<NextStep>,
+    /// Findings and gaps.
+    pub(crate) evidence: Evidence,
+}
+
+/// One link of the chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    /// What it is.
+    pub(crate) title: String,
+    /// What was found.
+    pub(crate) value: String,
+    /// What supports it, line by line.
+    pub(crate) notes: Vec<String>,
+    /// Whether it holds.
+    pub(crate) state: LinkState,
+}
+
+/// Whether a link of the chain holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum LinkState {
+    /// It holds.
+    Good,
+    /// It holds for now, or is about to.
+    Waiting,
+    /// It is broken.
+    Bad,
+    /// It could not be observed.
+    Unknown,
+    /// The chain broke before it.
+    NotReached,
+}
+
+/// What the group looks like from inside, or why that is not known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DetailsModel {
+    /// The coordinator's answer, or a sentence; `None` if the page is about no group.
+    pub(crate) answer: Option<Result<GroupDetail, String>>,
+}
+
+#[cfg(feature = "ssr")]
+impl GroupModel {
+    pub(crate) fn of(published: &Published, group: &GroupId) -> Self {
+        let report = &published.report;
+        let mut lookup = published.lookup_one(group);
+        let findings = std::mem::take(&mut lookup.findings);
+        let gaps = std::mem::take(&mut lookup.could_not_observe);
+        let leader_state = lookup
+            .coordinator
+            .as_ref()
+            .and_then(|coordinator| coordinator.leader.or(coordinator.last_leader))
+            .and_then(|leader| report.broker(leader))
+            .map(|broker| broker.state);
+        Self {
+            head: Masthead::of(published),
+            chain: chain(&lookup, leader_state),
+            leader_state,
+            next: NextStep::among(&findings),
+            evidence: Evidence::of(findings.iter(), gaps.iter()),
+            lookup,
+        }
+    }
+
+    /// Why there is nobody who could tell more about the group; `None` if there is somebody to ask.
+    pub(crate) fn nobody_to_ask(&self) -> Option<String> {
+        match &self.lookup.coordinator {
+            None => Some("Its coordinator is not known, so nobody can be asked about its members.".to_owned()),
+            Some(coordinator) => match (coordinator.leader, self.leader_state) {
+                (None, _) => Some("Its partition has no leader, so nobody can be asked about its members.".to_owned()),
+                (Some(leader), Some(BrokerState::Gone | BrokerState::Hung | BrokerState::Late)) => {
+                    Some(format!("Broker {leader} does not answer, so nobody can be asked about its members."))
+                }
+                (Some(_), _) => None,
+            },
+        }
+    }
+}
+
+/// An address that names no group, or one by a digest that nobody asked for since the server started.
+#[cfg(feature = "ssr")]
+pub(crate) fn unknown_group(published: &Published, key: &GroupKey) -> Found<GroupModel> {
+    let cluster = &published.report.cluster;
+    let (heading, sentence) = match key {
+        GroupKey::Id(_) | GroupKey::None => ("Which group?", "Paste its id into the box above."),
+        GroupKey::Digest(_) => ("Paste the group id again", DIGEST_UNKNOWN),
+    };
+    Found::Missing(Missing {
+        seqs: Masthead::of(published).seqs(),
+        heading: heading.to_owned(),
+        sentence: sentence.to_owned(),
+        links: vec![(format!("cluster {cluster}"), cluster_href(cluster))],
+    })
+}
+
+#[cfg(feature = "ssr")]
+const DIGEST_UNKNOWN: &str = "This link names a group by the digest of its id, because the id is too long for an address. \
+     Unstuck has not seen that id since it started, and a digest cannot be turned back into it.";
+
+#[cfg(feature = "ssr")]
+fn chain(lookup: &GroupLookup, leader_state: Option<BrokerState>) -> Vec<Link> {
+    let units = lookup.group.as_str().encode_utf16().count();
+    let id = Link {
+        title: "group id".to_owned(),
+        value: lookup.group.visible(),
+        notes: vec![crate::text::count(units, "UTF-16 unit")],
+        state: LinkState::Good,
+    };
+    let hash = lookup.group.java_hash();
+    let Some(placement) = &lookup.placement else {
+        let why = lookup.placement_note.clone().unwrap_or_else(|| lookup.verdict.sentence.clone());
+        return vec![
+            id,
+            link("Java hashCode", hash.to_string(), [format!("abs {}", kafka_abs(hash))], LinkState::Good),
+            link("__consumer_offsets", "partition not known", [why], LinkState::Unknown),
+            link("leader", "–", ["not reached".to_owned()], LinkState::NotReached),
+            link("coordinator", "–", ["not reached".to_owned()], LinkState::NotReached),
+        ];
+    };
+    let arithmetic = [format!("abs {}", kafka_abs(placement.java_hash)), format!("mod {}", placement.partition_count)];
+    let mut links = vec![id, link("Java hashCode", placement.java_hash.to_string(), arithmetic, LinkState::Good)];
+    let mut notes = Vec::new();
+    if let Some(coordinator) = &lookup.coordinator {
+        notes.push(format!("replicas {}", ids(&coordinator.replicas)));
+        notes.push(format!("ISR {} · min in-sync {}", ids(&coordinator.isr), or_dash(coordinator.min_insync_replicas)));
+        if !coordinator.eligible.is_empty() {
+            notes.push(format!("eligible {}", ids(&coordinator.eligible)));
+        }
+    }
+    notes.extend(lookup.placement_note.clone());
+    let state = match &lookup.coordinator {
+        _ if !placement.proven => LinkState::Unknown,
+        Some(one) if one.leader.is_some() && one.min_insync_replicas.is_some_and(|min| one.isr.len() < min) => {
+            LinkState::Bad
+        }
+        _ => LinkState::Good,
+    };
+    links.push(link("__consumer_offsets", format!("partition {}", placement.partition), notes, state));
+    match &lookup.coordinator {
+        None => {
+            links.push(link("leader", "not known", [], LinkState::Unknown));
+            links.push(link("coordinator", "–", ["not reached".to_owned()], LinkState::NotReached));
+        }
+        Some(coordinator) => {
+            let leader = leader_link(lookup, coordinator, leader_state);
+            let answer = answer_link(lookup, coordinator, leader.state);
+            links.extend([leader, answer]);
+        }
+    }
+    links
+}
+
+#[cfg(feature = "ssr")]
+fn link(title: &str, value: impl Into<String>, notes: impl IntoIterator<Item = String>, state: LinkState) -> Link {
+    Link { title: title.to_owned(), value: value.into(), notes: notes.into_iter().collect(), state }
+}
+
+#[cfg(feature = "ssr")]
+fn leader_link(lookup: &GroupLookup, coordinator: &Coordinator, leader_state: Option<BrokerState>) -> Link {
+    let recovering = lookup.verdict.status == Status::Recovering;
+    let mut notes: Vec<String> = coordinator.leader_sentence.iter().cloned().collect();
+    if let Some(epoch) = coordinator.leader_epoch {
+        notes.push(format!("leader epoch {epoch}"));
+    }
+    let Some(leader) = coordinator.leader else {
+        if let Some(last) = coordinator.last_leader {
+            notes.insert(0, format!("last was broker {last}"));
+        }
+        let state = if recovering { LinkState::Waiting } else { LinkState::Bad };
+        return link("leader", "none", notes, state);
+    };
+    notes.extend(coordinator.address.clone());
+    let state = match leader_state {
+        Some(BrokerState::Answering) => LinkState::Good,
+        Some(BrokerState::Late) => LinkState::Waiting,
+        Some(BrokerState::Gone | BrokerState::Hung | BrokerState::NotLive) if recovering => LinkState::Waiting,
+        Some(BrokerState::Gone | BrokerState::Hung | BrokerState::NotLive) => LinkState::Bad,
+        Some(BrokerState::NeverReached | BrokerState::Unreadable | BrokerState::NotTried) | None => LinkState::Unknown,
+    };
+    link("leader", format!("broker {leader}"), notes, state)
+}
+
+#[cfg(feature = "ssr")]
+fn answer_link(lookup: &GroupLookup, coordinator: &Coordinator, leader: LinkState) -> Link {
+    let writes = if coordinator.writes_verified { "commits are accepted" } else { "writes not verified" };
+    let (value, note, state) = match coordinator.shard {
+        Shard::Serving => ("serves", writes, LinkState::Good),
+        Shard::Loading => ("loading", "reads the partition into memory", LinkState::Waiting),
+        Shard::Failed => ("failed to load", "leads the partition, and does not serve it", LinkState::Bad),
+        Shard::NotServed if lookup.verdict.status == Status::Stuck => {
+            ("does not serve", "says: not coordinator", LinkState::Bad)
+        }
+        Shard::NotServed => ("does not serve yet", "says: not coordinator", LinkState::Waiting),
+        Shard::Denied => ("may not be asked", "needs DESCRIBE on the group", LinkState::Unknown),
+        Shard::Unknown if matches!(leader, LinkState::Bad | LinkState::Waiting) => {
+            ("nobody to ask", "the chain broke before it", LinkState::NotReached)
+        }
+        Shard::Unknown => ("no answer", "not observed yet", LinkState::Unknown),
+    };
+    // An answer from before the leader was lost proves nothing now.
+    let (value, note, state) = if leader == LinkState::Bad && state == LinkState::Good {
+        ("nobody to ask", "the chain broke before it", LinkState::NotReached)
+    } else {
+        (value, note, state)
+    };
+    link("coordinator", value, [note.to_owned()], state)
+}

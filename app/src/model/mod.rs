@@ -1,0 +1,193 @@
+//! What each page shows, as plain data: made on the server from one published value, capped, sent once.
+
+mod broker;
+mod cluster;
+mod group;
+mod overview;
+mod partition;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use unstuck_diagnosis::Seq;
+use unstuck_diagnosis::report::{CouldNotObserve, Finding, Remedy, Severity, Status};
+#[cfg(feature = "ssr")]
+use unstuck_diagnosis::{GroupId, PartitionId, Published, report::NamedGroup};
+
+pub(crate) use broker::BrokerModel;
+pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow};
+#[cfg(feature = "ssr")]
+pub(crate) use group::unknown_group;
+pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Link, LinkState};
+pub(crate) use overview::{ClusterLine, OverviewModel};
+pub(crate) use partition::PartitionModel;
+
+/// How many findings a page shows at most.
+#[cfg(feature = "ssr")]
+const FINDINGS_CAP: usize = 20;
+/// How many things that could not be looked at a page names at most.
+#[cfg(feature = "ssr")]
+const COULD_NOT_CAP: usize = 40;
+/// How many groups a partition page names at most.
+#[cfg(feature = "ssr")]
+const GROUPS_CAP: usize = 100;
+
+/// Which publication of which cluster a page shows.
+pub(crate) type Seqs = BTreeMap<String, Seq>;
+
+/// A page's model, or what to say when there is no such thing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Found<T> {
+    /// It is there.
+    Here(T),
+    /// It is not.
+    Missing(Missing),
+}
+
+/// A page about something that is not there. Sent with HTTP status 404.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Missing {
+    /// What the page would update with.
+    pub(crate) seqs: Seqs,
+    /// The largest sentence.
+    pub(crate) heading: String,
+    /// What to do instead.
+    pub(crate) sentence: String,
+    /// What exists: label and address.
+    pub(crate) links: Vec<(String, String)>,
+}
+
+/// What every page about one cluster knows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Masthead {
+    /// The cluster's name in the configuration.
+    pub(crate) cluster: String,
+    /// Kafka's cluster id.
+    pub(crate) cluster_id: Option<String>,
+    /// When the facts were put together.
+    pub(crate) observed_at: Timestamp,
+    /// Since when this run has been looking.
+    pub(crate) watching_since: Timestamp,
+    /// Which publication this is.
+    pub(crate) seq: Seq,
+    /// How the cluster stands.
+    pub(crate) status: Status,
+}
+
+impl Masthead {
+    /// What the page of this cluster shows.
+    pub(crate) fn seqs(&self) -> Seqs {
+        BTreeMap::from([(self.cluster.clone(), self.seq.clone())])
+    }
+
+    #[cfg(feature = "ssr")]
+    pub(crate) fn of(published: &Published) -> Self {
+        let report = &published.report;
+        Self {
+            cluster: report.cluster.clone(),
+            cluster_id: report.cluster_id.clone(),
+            observed_at: report.observed_at,
+            watching_since: report.watching_since,
+            seq: published.seq.clone(),
+            status: report.headline.status,
+        }
+    }
+}
+
+/// What to do now: the first remedy of the worst finding that has one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NextStep {
+    /// How bad the finding behind it is.
+    pub(crate) severity: Severity,
+    /// The remedy.
+    pub(crate) remedy: Remedy,
+    /// The other ways out, in order of safety.
+    pub(crate) others: Vec<Remedy>,
+}
+
+impl NextStep {
+    /// The next step among findings that are sorted worst first.
+    #[cfg(feature = "ssr")]
+    pub(crate) fn among(findings: &[Finding]) -> Option<Self> {
+        findings.iter().find_map(|finding| {
+            let (remedy, others) = finding.remedies.split_first()?;
+            Some(Self { severity: finding.severity, remedy: remedy.clone(), others: others.to_vec() })
+        })
+    }
+}
+
+/// Findings and gaps, capped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Evidence {
+    /// The findings, worst first.
+    pub(crate) findings: Vec<Finding>,
+    /// How many findings there are in all.
+    pub(crate) finding_count: usize,
+    /// What could not be looked at.
+    pub(crate) could_not: Vec<CouldNotObserve>,
+    /// How many such things there are in all.
+    pub(crate) could_not_count: usize,
+}
+
+impl Evidence {
+    #[cfg(feature = "ssr")]
+    pub(crate) fn of<'a>(
+        findings: impl Iterator<Item = &'a Finding>,
+        could_not: impl Iterator<Item = &'a CouldNotObserve>,
+    ) -> Self {
+        let mut all: Vec<&Finding> = findings.collect();
+        let gaps: Vec<&CouldNotObserve> = could_not.collect();
+        let (finding_count, could_not_count) = (all.len(), gaps.len());
+        all.truncate(FINDINGS_CAP);
+        Self {
+            // The list of partitions is not shown, and may be long.
+            findings: all.into_iter().map(|finding| Finding { partitions: Vec::new(), ..finding.clone() }).collect(),
+            finding_count,
+            could_not: gaps.into_iter().take(COULD_NOT_CAP).cloned().collect(),
+            could_not_count,
+        }
+    }
+}
+
+/// A cluster that is not configured.
+#[cfg(feature = "ssr")]
+pub(crate) fn no_cluster<T>(cluster: &str, all: &[std::sync::Arc<Published>]) -> Found<T> {
+    Found::Missing(Missing {
+        seqs: Seqs::new(),
+        heading: format!("There is no cluster named “{}” here", unstuck_diagnosis::visible(cluster)),
+        sentence: if all.is_empty() {
+            "No cluster is configured.".to_owned()
+        } else {
+            "Unstuck looks at these clusters:".to_owned()
+        },
+        links: all
+            .iter()
+            .map(|published| {
+                let name = &published.report.cluster;
+                (name.clone(), crate::text::cluster_href(name))
+            })
+            .collect(),
+    })
+}
+
+/// Groups that were seen on a partition: how many, and the first of them.
+#[cfg(feature = "ssr")]
+fn groups_on(published: &Published, partition: PartitionId, status: Status) -> (usize, Vec<NamedGroup>) {
+    let seen = &published.memory.groups;
+    let Some(ids) = seen.by_partition.get(&partition) else { return (0, Vec::new()) };
+    let named = |id: &GroupId| {
+        let group = seen.by_id.get(id)?;
+        Some(NamedGroup {
+            group: id.clone(),
+            partition: Some(partition),
+            status,
+            group_type: group.group_type.clone(),
+            protocol_type: group.protocol_type.clone(),
+            state: group.state.clone(),
+            last_seen: group.last_seen,
+            listed_now: !group.listed_by.is_empty(),
+        })
+    };
+    (ids.len(), ids.iter().filter_map(named).take(GROUPS_CAP).collect())
+}

@@ -1,0 +1,21 @@
+//! The dashboard of one cluster.
+
+use leptos::prelude::*;
+
+use super::{live_page, param};
+use crate::fetch;
+use crate::live::use_live;
+use crate::model::ClusterModel;
+use crate::part::{ClusterFindBox, dashboard};
+
+/// One cluster.
+#[component]
+pub(crate) fn ClusterPage() -> impl IntoView {
+    let cluster = param("cluster");
+    let live = use_live();
+    Effect::new(move |_| live.follow(Some(cluster.get())));
+    view! {
+        <ClusterFindBox cluster/>
+        {live_page(cluster, fetch::cluster, |model: &ClusterModel| model.head.seqs(), dashboard)}
+    }
+}

@@ -1,0 +1,246 @@
+//! One group.
+
+use leptos::prelude::*;
+use leptos_meta::Meta;
+use leptos_router::hooks::use_location;
+use unstuck_diagnosis::lookup::GroupDetail;
+use unstuck_diagnosis::report::Status;
+
+use super::{live_page, param};
+use crate::fetch;
+use crate::live::use_live;
+use crate::model::{DetailsModel, GroupKey, GroupModel};
+use crate::part::{
+    ClusterFindBox, Columns, PageTitle, SinceLine, card, chain, could_not_card, group_id, group_table, next_step,
+    sentence_with_id, views_table, why_card,
+};
+use crate::text::{amount, clock, count, number, partition_href, query_value, status_class, status_word};
+
+/// One group.
+#[component]
+pub(crate) fn GroupPage() -> impl IntoView {
+    let cluster = param("cluster");
+    let search = use_location().search;
+    let key = Memo::new(move |_| {
+        search.with(|search| match (query_value(search, "group"), query_value(search, "digest")) {
+            (Some(group), _) => GroupKey::Id(group),
+            (None, Some(digest)) => GroupKey::Digest(digest),
+            (None, None) => GroupKey::None,
+        })
+    });
+    let both = Memo::new(move |_| (cluster.get(), key.get()));
+    let live = use_live();
+    Effect::new(move |_| live.follow(Some(cluster.get())));
+    view! {
+        <ClusterFindBox cluster/>
+        {live_page(both, |(cluster, key)| fetch::group(cluster, key), |model: &GroupModel| model.head.seqs(), show)}
+        <Details both/>
+    }
+}
+
+fn show(model: GroupModel) -> AnyView {
+    let GroupModel { head, lookup, chain: links, next, evidence, .. } = model;
+    let verdict = lookup.verdict;
+    let title = format!("{}: {} · {} · Unstuck", status_word(verdict.status), lookup.group.visible(), head.cluster);
+    let partition = lookup.placement.as_ref().map(|placement| placement.partition);
+    let shared = lookup.same_partition_groups;
+    let also_hit = (lookup.also_hit_partitions > 0).then(|| {
+        let others = count(lookup.also_hit_partitions, "other partition");
+        match verdict.status {
+            Status::Stuck | Status::Recovering => format!("Also hit: {others}."),
+            _ => format!("The same holds for {others}."),
+        }
+    });
+    let shared_card = partition.map(|partition| {
+        let body = if shared.count == 0 {
+            view! { <p class="soft">"No other group was seen on this partition."</p> }.into_any()
+        } else {
+            let shown = shared.groups.len();
+            let more = (shared.count > shown).then(|| {
+                view! {
+                    <p class="soft">
+                        {format!("{} of {} shown. ", amount(shown), amount(shared.count))}
+                        <a href=partition_href(&head.cluster, partition)>"More on the partition’s page"</a>
+                    </p>
+                }
+            });
+            view! {
+                {group_table(&head, "Groups that share this partition", &shared.groups, Columns::Brief)}
+                {more}
+            }
+            .into_any()
+        };
+        card_with_link(
+            &format!("Also on partition {partition}: {}", count(shared.count, "group")),
+            &partition_href(&head.cluster, partition),
+            "partition",
+            body,
+        )
+    });
+    let views_title = partition.map_or_else(
+        || "What each broker believes".to_owned(),
+        |partition| format!("What each broker believes about partition {partition}"),
+    );
+    let layout = if next.is_some() { "columns with-chain" } else { "columns with-chain no-next" };
+    view! {
+        <PageTitle text=title/>
+        <Meta name="description" content=verdict.sentence.clone()/>
+        <section class=format!("headline {}", status_class(verdict.status))>
+            <h1 aria-live="polite">{sentence_with_id(&verdict.sentence, &lookup.group)}</h1>
+            <p class="detail">
+                {verdict.outlook.clone().map(|outlook| format!("{outlook} "))}
+                {also_hit}
+            </p>
+            <SinceLine head=head.clone() status=verdict.status since=verdict.since expected_by=verdict.expected_by/>
+        </section>
+        <div class=layout>
+            {next_step(next)}
+            {chain(links, &lookup.group)}
+            <div class="main-col">
+                {(!lookup.views.is_empty()).then(|| card(&views_title, views_table(&head, lookup.views)))}
+                {why_card(&head, &evidence)}
+            </div>
+            <div class="side-col">
+                {shared_card}
+                {card("What is known of the group", view! {
+                    <p>{group_id(&lookup.group)}</p>
+                    <p class="soft">{lookup.known.sentence}</p>
+                })}
+                {could_not_card(&evidence)}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn card_with_link(title: &str, href: &str, link: &str, body: impl IntoView + 'static) -> AnyView {
+    let (href, link) = (href.to_owned(), link.to_owned());
+    card(
+        title,
+        view! {
+            <a class="card-link" href=href>{link}</a>
+            {body}
+        },
+    )
+}
+
+/// What the coordinator tells about the group: asked for on its own, so that it never holds up the verdict.
+#[component]
+fn Details(both: Memo<(String, GroupKey)>) -> impl IntoView {
+    let live = use_live();
+    let details = Resource::new(
+        move || (both.get(), live.details_tick()),
+        |((cluster, key), _)| fetch::group_details(cluster, key),
+    );
+    view! {
+        <Transition fallback=|| {
+            card("Members and offsets", view! { <p class="wait">"Asking the coordinator…"</p> })
+        }>
+            {move || Suspend::new(async move {
+                let body = match details.await {
+                    Ok(DetailsModel { answer: None }) => return ().into_any(),
+                    Ok(DetailsModel { answer: Some(Ok(detail)) }) => inside(detail),
+                    Ok(DetailsModel { answer: Some(Err(why)) }) => view! { <p class="soft">{why}</p> }.into_any(),
+                    Err(_) => view! { <p class="soft">"Unstuck did not answer."</p> }.into_any(),
+                };
+                card("Members and offsets", body)
+            })}
+        </Transition>
+    }
+}
+
+fn inside(detail: GroupDetail) -> AnyView {
+    let asked = format!("Broker {} answered at {}.", detail.answered_by, clock(detail.at, detail.at));
+    let shown = detail.members.len();
+    let more = (detail.member_count > shown)
+        .then(|| format!("The first {} of {} are shown.", amount(shown), count(detail.member_count, "member")));
+    let members = detail.members.into_iter().map(|member| {
+        view! {
+            <tr>
+                <th scope="row" class="mono">{unstuck_diagnosis::visible(&member.member_id)}</th>
+                <td class="mono">{unstuck_diagnosis::visible(&member.client_id)}</td>
+                <td class="mono">{unstuck_diagnosis::visible(&member.host)}</td>
+            </tr>
+        }
+    });
+    let table = (shown > 0).then(|| {
+        view! {
+            <div class="table-scroll">
+                <table>
+                    <caption>"Members"</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">"member"</th>
+                            <th scope="col">"client id"</th>
+                            <th scope="col">"host"</th>
+                        </tr>
+                    </thead>
+                    <tbody>{members.collect_view()}</tbody>
+                </table>
+            </div>
+        }
+    });
+    view! {
+        <dl class="facts">
+            <div>
+                <dt>"state"</dt>
+                <dd>{detail.state.unwrap_or_else(|| "the coordinator does not know this group".to_owned())}</dd>
+            </div>
+            <div><dt>"type"</dt><dd>{detail.group_type.unwrap_or_else(|| "not told".to_owned())}</dd></div>
+            <div><dt>"members"</dt><dd>{amount(detail.member_count)}</dd></div>
+        </dl>
+        {table}
+        {more.map(|more| view! { <p class="soft">{more}</p> })}
+        {offsets(detail.offsets, detail.committed_count)}
+        <p class="soft">{asked}</p>
+    }
+    .into_any()
+}
+
+fn offsets(offsets: Result<Vec<unstuck_diagnosis::lookup::CommittedOffset>, String>, total: usize) -> AnyView {
+    let offsets = match offsets {
+        Err(why) => {
+            return view! { <p class="soft">{format!("Committed offsets are not known: {why}")}</p> }.into_any();
+        }
+        Ok(offsets) if offsets.is_empty() => {
+            return view! { <p class="soft">"No offsets are committed."</p> }.into_any();
+        }
+        Ok(offsets) => offsets,
+    };
+    let shown = offsets.len();
+    let caption = if total > shown {
+        format!("Committed offsets: the first {} of {}", amount(shown), amount(total))
+    } else {
+        "Committed offsets".to_owned()
+    };
+    let unknown = || "not known".to_owned();
+    let rows = offsets.into_iter().map(|one| {
+        view! {
+            <tr>
+                <th scope="row" class="mono">{unstuck_diagnosis::visible(&one.topic)}</th>
+                <td class="num">{one.partition}</td>
+                <td class="num">{number(one.committed)}</td>
+                <td class="num">{one.end.map_or_else(unknown, number)}</td>
+                <td class="num">{one.lag.map_or_else(unknown, number)}</td>
+            </tr>
+        }
+    });
+    view! {
+        <div class="table-scroll">
+            <table>
+                <caption>{caption}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"topic"</th>
+                        <th scope="col" class="num">"partition"</th>
+                        <th scope="col" class="num">"committed"</th>
+                        <th scope="col" class="num">"end"</th>
+                        <th scope="col" class="num">"lag"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows.collect_view()}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,248 @@
+//! The dashboard of one cluster: worst news first.
+
+use leptos::prelude::*;
+use leptos_meta::Meta;
+use unstuck_diagnosis::report::{
+    BootstrapReport, DataPartitionsReport, GroupCounts, OffsetsTopicReport, PlacementProof, Status, TopicPresence,
+};
+
+use super::{
+    Columns, PageTitle, SinceLine, broker_links, card, could_not_card, group_table, map_card, next_step, status_tag,
+    why_card,
+};
+use crate::model::{BrokerLine, ClusterModel, Masthead};
+use crate::text::{
+    amount, api_href, broker_href, broker_tone, clock, cluster_href, count, ids, or_dash, status_class, status_word,
+};
+
+/// Everything about one cluster.
+pub(crate) fn dashboard(model: ClusterModel) -> AnyView {
+    let ClusterModel {
+        head,
+        headline,
+        next,
+        map,
+        brokers,
+        broker_count,
+        groups,
+        topic,
+        placement,
+        data,
+        evidence,
+        bootstrap,
+    } = model;
+    let title = format!("{}: {} · Unstuck", status_word(headline.status), head.cluster);
+    let layout = if next.is_some() { "columns side-next" } else { "columns" };
+    view! {
+        <PageTitle text=title/>
+        <Meta name="description" content=headline.sentence.clone()/>
+        <section class=format!("headline {}", status_class(headline.status))>
+            <h1 aria-live="polite">{headline.sentence.clone()}</h1>
+            <p class="detail">{headline.detail.clone()}</p>
+            <SinceLine head=head.clone() status=headline.status since=headline.since expected_by=None/>
+        </section>
+        <div class=layout>
+            {next_step(next)}
+            <div class="main-col">
+                {(!map.is_empty()).then(|| map_card(&head.cluster, map))}
+                {stuck_groups(&head, &groups)}
+                {data_card(&head, data)}
+                {brokers_card(&head, brokers, broker_count)}
+                {why_card(&head, &evidence)}
+            </div>
+            <div class="side-col">
+                {topic_card(&head, topic, placement)}
+                {groups_card(&groups)}
+                {could_not_card(&evidence)}
+                {looked_at_card(&head, bootstrap)}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn stuck_groups(head: &Masthead, groups: &GroupCounts) -> Option<AnyView> {
+    let total = groups.by_status.get(&Status::Stuck).copied().unwrap_or(groups.stuck.len());
+    if total == 0 {
+        return None;
+    }
+    let shown = groups.stuck.len();
+    let more = (total > shown).then(|| {
+        view! {
+            <p class="soft">
+                {format!("{} of {} are named here. ", amount(shown), amount(total))}
+                <a href=api_href(&head.cluster, "/groups?state=stuck") rel="external">"All of them as JSON"</a>
+            </p>
+        }
+    });
+    let body = view! {
+        {group_table(head, "Stuck groups", &groups.stuck, Columns::All)}
+        {more}
+    };
+    Some(card(&format!("Stuck groups: {}", amount(total)), body))
+}
+
+fn brokers_card(head: &Masthead, brokers: Vec<BrokerLine>, total: usize) -> AnyView {
+    if brokers.is_empty() {
+        return card("Brokers", view! { <p class="soft">"No broker has answered yet, so none is known."</p> });
+    }
+    let shown = brokers.len();
+    let more = (total > shown)
+        .then(|| view! { <p class="soft">{format!("The first {} of {}.", amount(shown), count(total, "broker"))}</p> });
+    let rows = brokers.into_iter().map(|broker| {
+        let stuck = if broker.stuck_groups > 0 { "num bad" } else { "num" };
+        view! {
+            <tr>
+                <th scope="row">
+                    <a href=broker_href(&head.cluster, broker.broker)>{format!("broker {}", broker.broker)}</a>
+                </th>
+                <td data-label="from here">
+                    <span>
+                        <span class=format!("dot {}", status_class(broker_tone(broker.state))) aria-hidden="true"></span>
+                        {broker.sentence}
+                    </span>
+                </td>
+                <td data-label="address" class="mono">{broker.address.unwrap_or_else(|| "not told".to_owned())}</td>
+                <td data-label="release">{broker.release.unwrap_or_else(|| "–".to_owned())}</td>
+                <td data-label="coordinates" class="num">{amount(broker.coordinates)}</td>
+                <td data-label="groups" class="num">{amount(broker.groups)}</td>
+                <td data-label="stuck" class=stuck>{amount(broker.stuck_groups)}</td>
+            </tr>
+        }
+    });
+    let body = view! {
+        <div class="table-scroll">
+            <table class="stacks">
+                <caption class="visually-hidden">"Brokers, and what they coordinate"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"broker"</th>
+                        <th scope="col">"from here"</th>
+                        <th scope="col">"address"</th>
+                        <th scope="col">"release"</th>
+                        <th scope="col" class="num">"coordinates"</th>
+                        <th scope="col" class="num">"groups"</th>
+                        <th scope="col" class="num">"stuck"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows.collect_view()}</tbody>
+            </table>
+        </div>
+        {more}
+    };
+    card("Brokers", body)
+}
+
+fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementProof) -> AnyView {
+    let factor = match (topic.presence, topic.replication_factor, topic.max_replication_factor) {
+        (TopicPresence::Present, Some(least), Some(most)) if most != least => Some(format!("RF {least} to {most}")),
+        (TopicPresence::Present, Some(least), _) => Some(format!("RF {least}")),
+        _ => None,
+    };
+    let factor_class = if topic.warning.is_some() { "figure s-risk" } else { "figure" };
+    let without_leader = if topic.without_leader > 0 { "bad" } else { "" };
+    let proof = match placement {
+        PlacementProof::Certain { partition_count } => {
+            Some(format!("Groups live where their hash modulo {partition_count} says: proven."))
+        }
+        PlacementProof::Drift { sentence, .. }
+        | PlacementProof::Foreign { sentence }
+        | PlacementProof::Unproven { sentence } => Some(sentence),
+        PlacementProof::NoTopic => None,
+    };
+    let facts = (topic.presence == TopicPresence::Present).then(|| {
+        view! {
+            <dl class="facts">
+                <div><dt>"partitions"</dt><dd>{or_dash(topic.partition_count)}</dd></div>
+                <div><dt>"min in-sync replicas"</dt><dd>{or_dash(topic.min_insync_replicas)}</dd></div>
+                <div><dt>"without leader"</dt><dd class=without_leader>{amount(topic.without_leader)}</dd></div>
+                <div><dt>"brokers there are"</dt><dd>{broker_links(&head.cluster, &topic.registered_brokers)}</dd></div>
+            </dl>
+        }
+    });
+    let body = view! {
+        {factor.map(|factor| view! { <p class=factor_class>{factor}</p> })}
+        <p class="soft">{topic.sentence}</p>
+        {topic.warning.map(|warning| view! { <p class="danger soon"><span aria-hidden="true">"▲ "</span>{warning}</p> })}
+        {facts}
+        {proof.map(|proof| view! { <p class="soft">{proof}</p> })}
+    };
+    card("Offsets topic", body)
+}
+
+fn groups_card(groups: &GroupCounts) -> AnyView {
+    let counts = Status::WORST_FIRST.into_iter().filter_map(|status| {
+        let number = groups.by_status.get(&status).copied().filter(|&number| number > 0)?;
+        Some(view! { <div><dt>{status_tag(status)}</dt><dd>{amount(number)}</dd></div> })
+    });
+    let gap = groups.incomplete_because.clone().filter(|_| !groups.complete).map(|why| {
+        view! { <p class="soft">{format!("There may be more: {why}")}</p> }
+    });
+    let body = view! {
+        <dl class="facts">
+            {counts.collect_view()}
+            <div><dt>"known in all"</dt><dd>{amount(groups.total)}</dd></div>
+        </dl>
+        {gap}
+    };
+    card("Groups", body)
+}
+
+fn data_card(head: &Masthead, data: DataPartitionsReport) -> Option<AnyView> {
+    let total = data.without_leader.filter(|&total| total > 0)?;
+    let shown = data.named.len();
+    let rows = data.named.into_iter().map(|one| {
+        view! {
+            <tr>
+                <th scope="row" class="mono">{unstuck_diagnosis::visible(&one.topic)}</th>
+                <td class="num">{one.partition}</td>
+                <td>{broker_links(&head.cluster, &one.replicas)}</td>
+                <td>{ids(&one.isr)}</td>
+            </tr>
+        }
+    });
+    let seen = data.at.map(|at| format!(" Seen at {}.", clock(at, head.observed_at)));
+    let note = if total > shown { format!("The first {} are shown.", amount(shown)) } else { String::new() };
+    let body = view! {
+        <p>"Producers and consumers of these partitions stand still, whatever their group."</p>
+        <div class="table-scroll">
+            <table>
+                <caption class="visually-hidden">"Data partitions without a leader"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"topic"</th>
+                        <th scope="col" class="num">"partition"</th>
+                        <th scope="col">"replicas"</th>
+                        <th scope="col">"ISR"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows.collect_view()}</tbody>
+            </table>
+        </div>
+        <p class="soft">{note}{seen}</p>
+    };
+    Some(card(&format!("Data partitions without a leader: {}", amount(total)), body))
+}
+
+fn looked_at_card(head: &Masthead, bootstrap: Vec<BootstrapReport>) -> AnyView {
+    let addresses = bootstrap.into_iter().map(|one| {
+        let class = if one.ok { "soft" } else { "bad" };
+        view! { <li><span class="mono">{one.address}</span><span class=class>{one.sentence}</span></li> }
+    });
+    let body = view! {
+        <dl class="facts">
+            <div><dt>"cluster"</dt><dd><a href=cluster_href(&head.cluster)>{head.cluster.clone()}</a></dd></div>
+            <div>
+                <dt>"cluster id"</dt>
+                <dd class="mono">{head.cluster_id.clone().unwrap_or_else(|| "not told".to_owned())}</dd>
+            </div>
+            <div><dt>"looking since"</dt><dd>{clock(head.watching_since, head.observed_at)}</dd></div>
+            <div><dt>"seen at"</dt><dd>{clock(head.observed_at, head.observed_at)}</dd></div>
+        </dl>
+        <ul class="addresses">{addresses.collect_view()}</ul>
+        <p class="soft">
+            <a href=api_href(&head.cluster, "") rel="external">"The same as JSON"</a>
+        </p>
+    };
+    card("Looked at", body)
+}
