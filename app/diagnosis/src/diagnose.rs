@@ -104,7 +104,7 @@ fn partition_report(
         expected_by: verdict.expected_by.clone(),
         outlook: explaining.first().and_then(|finding| finding.outlook.clone()),
         leader: view.leader,
-        last_leader: view.leader.or(memory.last_leader),
+        last_leader: view.leader.or(memory.last_leader).or(only_replica(&view.replicas)),
         leader_epoch: view.leader_epoch,
         replicas: view.replicas.clone(),
         isr: view.isr.clone(),
@@ -118,6 +118,14 @@ fn partition_report(
         group_count: facts.memory.groups.by_partition.get(&partition).map_or(0, std::collections::BTreeSet::len),
         views: facts.snapshot.brokers.keys().map(|&broker| view_report(facts, broker, partition)).collect(),
     })
+}
+
+/// With one replica there was never another leader.
+fn only_replica(replicas: &[BrokerId]) -> Option<BrokerId> {
+    match replicas {
+        [one] => Some(*one),
+        _ => None,
+    }
 }
 
 fn view_report(facts: &Facts<'_>, broker: BrokerId, partition: PartitionId) -> ViewReport {
@@ -277,7 +285,7 @@ fn could_not_observe(facts: &Facts<'_>, proof: &PlacementProof) -> Vec<CouldNotO
     if let Controller::NotKnown(why) = &facts.controller {
         note("the controller".to_owned(), why.clone());
     }
-    if let PlacementProof::Unproven { sentence } = proof {
+    if let PlacementProof::Unproven { sentence } | PlacementProof::Contradicted { sentence } = proof {
         note("proof of the placement".to_owned(), sentence.clone());
     }
     missing.sort();

@@ -88,12 +88,8 @@ pub(crate) struct PartitionFacts<'a> {
 impl<'a> Facts<'a> {
     pub(crate) fn draw(snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
         let listed_live = listed_live(snapshot, now);
-        // Where no advertised address works from here, the client's eye alone tells which brokers live.
-        let listed = |id| {
-            listed_live.contains(&id) || snapshot.client.known().is_some_and(|client| client.brokers.contains(&id))
-        };
         let states: BTreeMap<_, _> =
-            snapshot.brokers.iter().map(|(&id, sight)| (id, state_of(sight, listed(id), now))).collect();
+            snapshot.brokers.iter().map(|(&id, sight)| (id, state_of(sight, listed_live.contains(&id), now))).collect();
         let answering: BTreeSet<_> = states
             .iter()
             .filter(|(_, state)| matches!(state, BrokerState::Answering | BrokerState::Late))
@@ -349,7 +345,7 @@ pub(crate) fn release(sight: &BrokerSight) -> Option<(u32, u32)> {
     Some((major, minor))
 }
 
-/// Brokers that some other broker that answers lists as live.
+/// Brokers that some other broker that answers lists as live; or a bootstrap address, where no broker answers.
 fn listed_live(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<BrokerId> {
     let mut live = BTreeSet::new();
     for (&id, sight) in &snapshot.brokers {
@@ -357,6 +353,13 @@ fn listed_live(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<BrokerId> {
             let listed = sight.metadata.known().into_iter().flat_map(|view| view.brokers.keys().copied());
             live.extend(listed.filter(|&other| other != id));
         }
+    }
+    if live.is_empty() {
+        // Where no advertised address works from here, the bootstrap addresses alone tell which brokers live.
+        let told = snapshot.bootstrap.values().filter_map(|way| way.answer.known()).flat_map(|answer| &answer.brokers);
+        let never_answered =
+            |id: &&BrokerId| snapshot.brokers.get(id).is_some_and(|sight| sight.contact.first_answer.is_none());
+        live.extend(told.filter(never_answered));
     }
     live
 }

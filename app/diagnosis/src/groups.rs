@@ -93,7 +93,7 @@ pub(crate) fn needs_a_look(group: &SeenGroup) -> bool {
 /// The partition of a group, where the placement lets it be shown.
 pub(crate) fn shown_partition(proof: &PlacementProof, count: Option<i32>, group: &GroupId) -> Option<PartitionId> {
     match proof {
-        PlacementProof::Foreign { .. } | PlacementProof::NoTopic => None,
+        PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. } | PlacementProof::NoTopic => None,
         PlacementProof::Drift { partition_count, brokers, .. } => {
             let here = crate::placement::partition_for(group, *partition_count)?;
             let elsewhere = brokers.values().any(|&other| crate::placement::partition_for(group, other) != Some(here));

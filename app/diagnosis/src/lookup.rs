@@ -311,7 +311,9 @@ fn judge(
 fn without_partition(report: &Report) -> (Status, String) {
     let topic = &report.offsets_topic;
     match (&report.placement, topic.presence) {
-        (PlacementProof::Foreign { sentence }, _) => (Status::Unknown, lower(sentence.trim_end_matches('.'))),
+        (PlacementProof::Foreign { sentence } | PlacementProof::Contradicted { sentence }, _) => {
+            (Status::Unknown, lower(sentence.trim_end_matches('.')))
+        }
         (PlacementProof::Drift { .. }, _) => {
             (Status::Unknown, "brokers use different partition counts, and they disagree on its partition".to_owned())
         }
@@ -367,7 +369,9 @@ fn placement_note(report: &Report, shown: Option<PartitionId>) -> Option<String>
             Some("Brokers use different partition counts; they agree on this group's partition.".to_owned())
         }
         PlacementProof::Drift { sentence, .. } => Some(sentence.clone()),
-        PlacementProof::Unproven { sentence } => Some(format!("Not proven: {sentence}.")),
+        PlacementProof::Unproven { sentence } | PlacementProof::Contradicted { sentence } => {
+            Some(format!("Not proven: {sentence}."))
+        }
         PlacementProof::NoTopic => Some("There is no __consumer_offsets to place it on.".to_owned()),
     }
 }

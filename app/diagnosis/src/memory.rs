@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{Facts, PartitionFacts};
 use crate::placement::partition_for;
 use crate::placement_proof::contradicted_now;
-use crate::report::{Report, Status};
+use crate::report::{PlacementProof, Report, Status};
 use crate::snapshot::{GroupListing, Snapshot};
 use crate::{BrokerId, GroupId, PartitionId};
 
@@ -33,6 +33,8 @@ pub struct Memory {
     pub voters: Vec<i32>,
     /// Since when the FindCoordinator answers contradict the hash.
     pub placement_contradicted_since: Option<Timestamp>,
+    /// The partition count for which FindCoordinator answers proved the placement last.
+    pub placement_proven_for: Option<i32>,
     /// The status of the headline, and since when.
     pub headline: Option<StatusSince>,
 }
@@ -120,6 +122,7 @@ impl Memory {
             no_controller_since: None,
             voters: Vec::new(),
             placement_contradicted_since: None,
+            placement_proven_for: None,
             headline: None,
         }
     }
@@ -162,6 +165,9 @@ impl Memory {
         for partition in &report.partitions {
             let memory = self.partitions.entry(partition.partition).or_default();
             memory.verdict = Some(status_after(memory.verdict.as_ref(), partition.status, report.observed_at));
+        }
+        if let PlacementProof::Certain { partition_count } = report.placement {
+            self.placement_proven_for = Some(partition_count);
         }
         self.headline = Some(status_after(self.headline.as_ref(), report.headline.status, report.observed_at));
     }

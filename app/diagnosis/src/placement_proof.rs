@@ -45,13 +45,24 @@ pub(crate) fn prove(facts: &Facts<'_>) -> PlacementProof {
         .memory
         .placement_contradicted_since
         .is_some_and(|since| millis_between(since, facts.now) >= CONTRADICTED_MS);
-    if !patient {
-        return PlacementProof::Unproven {
-            sentence: "brokers name other coordinators than the hash predicts; looking again before saying why"
-                .to_owned(),
+    if patient {
+        return match counts_used(facts, count, &answers, &contradicting, true) {
+            Some(used) => drift(count, used, &contradicting),
+            None => foreign(&answers),
         };
     }
-    explain(facts, count, &answers, &contradicting)
+    // A broker whose own setting explains its answers needs no second look.
+    if let Some(used) = counts_used(facts, count, &answers, &contradicting, false) {
+        return drift(count, used, &contradicting);
+    }
+    // After a proof it is most likely a leadership that moved between two answers. Without one, a partition that may be
+    // wrong is not shown.
+    let sentence = "brokers name other coordinators than the hash predicts; looking again before saying why".to_owned();
+    if facts.memory.placement_proven_for == Some(count) {
+        PlacementProof::Unproven { sentence }
+    } else {
+        PlacementProof::Contradicted { sentence }
+    }
 }
 
 /// Whether any answer contradicts the hash in this snapshot; the memory turns it into "since when".
@@ -94,37 +105,34 @@ fn fit(answers: &CoordinatorAnswers, count: i32, actual: i32) -> Fit {
     fit
 }
 
-fn explain(
+/// The partition count that each broker uses, if that explains all answers: its own setting, the count that the topic
+/// had before, or, with `guess`, any other.
+fn counts_used(
     facts: &Facts<'_>,
     count: i32,
     answers: &BTreeMap<BrokerId, &CoordinatorAnswers>,
     contradicting: &[BrokerId],
-) -> PlacementProof {
-    let mut used = BTreeMap::new();
-    for (&broker, answers) in answers {
+    guess: bool,
+) -> Option<BTreeMap<BrokerId, i32>> {
+    let used = answers.iter().map(|(&broker, answers)| {
         if !contradicting.contains(&broker) {
-            used.insert(broker, count);
-            continue;
+            return Some((broker, count));
         }
-        let config = facts
-            .snapshot
-            .brokers
-            .get(&broker)
-            .and_then(|sight| sight.configs.known())
-            .and_then(|configs| configs.offsets_topic_num_partitions);
+        let configs = facts.snapshot.brokers.get(&broker).and_then(|sight| sight.configs.known());
+        let setting = configs.and_then(|configs| configs.offsets_topic_num_partitions);
         let remembered = facts.memory.offsets_topic.as_ref().map(|topic| topic.partition_count);
-        let tried = config.into_iter().chain(remembered).chain(1..=MAX_TRIED_COUNT).filter(|&other| other != count);
-        let explanation = tried.into_iter().find(|&other| {
+        let guesses = 1..=if guess { MAX_TRIED_COUNT } else { 0 };
+        let mut tried = setting.into_iter().chain(remembered).chain(guesses).filter(|&other| other != count);
+        let explains = |&other: &i32| {
             let fit = fit(answers, other, count);
             fit.against == 0 && fit.with > 0
-        });
-        match explanation {
-            Some(other) => {
-                used.insert(broker, other);
-            }
-            None => return foreign(answers),
-        }
-    }
+        };
+        tried.find(explains).map(|other| (broker, other))
+    });
+    used.collect()
+}
+
+fn drift(count: i32, used: BTreeMap<BrokerId, i32>, contradicting: &[BrokerId]) -> PlacementProof {
     let drifted: Vec<String> =
         contradicting.iter().filter_map(|id| Some(format!("broker {id} uses {}", used.get(id)?))).collect();
     PlacementProof::Drift {
@@ -138,8 +146,9 @@ fn explain(
     }
 }
 
-fn foreign(answers: &CoordinatorAnswers) -> PlacementProof {
-    let example = answers.answers.iter().find_map(|(group, answer)| Some((group, answer.as_ref().ok()?)));
+fn foreign(answers: &BTreeMap<BrokerId, &CoordinatorAnswers>) -> PlacementProof {
+    let named = answers.values().flat_map(|answers| &answers.answers);
+    let example = named.into_iter().find_map(|(group, answer)| Some((group, answer.as_ref().ok()?)));
     let example =
         example.map(|(group, broker)| format!(" For \"{group}\" it names broker {broker}.")).unwrap_or_default();
     PlacementProof::Foreign {

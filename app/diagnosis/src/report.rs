@@ -290,7 +290,7 @@ pub struct PartitionReport {
     pub outlook: Option<String>,
     /// The leader, as the newest view among the answering brokers says.
     pub leader: Option<BrokerId>,
-    /// The last leader known, where there is none now.
+    /// The last leader known, where there is none now; the only replica, where there is one.
     pub last_leader: Option<BrokerId>,
     /// The leader epoch of that view.
     pub leader_epoch: Option<i32>,
@@ -371,6 +371,11 @@ pub enum PlacementProof {
     },
     /// The cluster does not place groups as Kafka does; what rests on the hash is withheld.
     Foreign {
+        /// In words.
+        sentence: String,
+    },
+    /// Brokers name other coordinators than predicted, and it is not clear yet why; predictions are withheld.
+    Contradicted {
         /// In words.
         sentence: String,
     },

@@ -132,8 +132,12 @@ impl Sample {
             leaderless: Vec::new(),
             offsets_topic_partitions: usize::try_from(partitions).ok().filter(|&count| count > 0),
         });
-        let answer =
-            BootstrapAnswer { at: now, cluster_id: Some("sample-cluster".to_owned()), broker_count: addresses.len() };
+        let answer = BootstrapAnswer {
+            at: now,
+            cluster_id: Some("sample-cluster".to_owned()),
+            broker_count: addresses.len(),
+            brokers: addresses.keys().copied().collect(),
+        };
         let sight = BootstrapSight { answer: Observed::Known(answer) };
         sample.snapshot.bootstrap.insert("127.0.0.1:9001".to_owned(), sight);
         sample.canaries(&views).coordinators_use(partitions).learn()

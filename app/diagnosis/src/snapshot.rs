@@ -181,6 +181,8 @@ pub struct BootstrapAnswer {
     pub cluster_id: Option<String>,
     /// How many live brokers its metadata listed.
     pub broker_count: usize,
+    /// The live brokers that its metadata listed: all that is known where no advertised address works from here.
+    pub brokers: Vec<BrokerId>,
 }
 
 /// The cluster as an ordinary client (librdkafka) sees it through the bootstrap list: all-topics metadata.

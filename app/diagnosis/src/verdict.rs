@@ -322,7 +322,10 @@ impl Step<'_, '_> {
         {
             return verdict(Status::Unknown, Cause::NotUsed { leader, count });
         }
-        let drift = matches!(self.proof, PlacementProof::Drift { .. } | PlacementProof::Foreign { .. });
+        let drift = matches!(
+            self.proof,
+            PlacementProof::Drift { .. } | PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. }
+        );
         let loading_others = facts
             .snapshot
             .brokers

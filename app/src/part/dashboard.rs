@@ -147,6 +147,7 @@ fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementPr
         }
         PlacementProof::Drift { sentence, .. }
         | PlacementProof::Foreign { sentence }
+        | PlacementProof::Contradicted { sentence }
         | PlacementProof::Unproven { sentence } => Some(sentence),
         PlacementProof::NoTopic => None,
     };

@@ -43,7 +43,8 @@ fn explain(context: &Context<'_, '_>, broker: BrokerId) -> Finding {
         format!("Unstuck cannot use {} from here: {}.", context.broker(broker), context.trouble(broker)),
     );
     if facts.listed_live.contains(&broker) {
-        finding.evidence.push(seen_("Other brokers list it as live.".to_owned()));
+        let who = if facts.answering.is_empty() { "A bootstrap address lists" } else { "Other brokers list" };
+        finding.evidence.push(seen_(format!("{who} it as live.")));
     }
     if !partitions.is_empty() {
         finding.evidence.push(not_seen(format!("Whether it serves {}.", context.reach(&partitions))));
@@ -117,6 +118,19 @@ mod tests {
           -> If clients cannot reach 127.0.0.1:9001 either: correct advertised.listeners of broker 1: Clients of its groups would hang just as Unstuck does.
         ");
         assert_eq!(report.partitions[0].status, Status::Unknown);
+    }
+
+    #[test]
+    fn a_way_in_whose_brokers_advertise_addresses_that_lead_nowhere() {
+        let report = Sample::kraft(1, 6, 1).never_reached(1).report();
+        assert_eq!(report.headline.status, Status::Unknown);
+        insta::assert_snapshot!(text(&report, super::SLUG), @"
+        [error] Unstuck cannot use broker 1 (127.0.0.1:9001) from here: the connection attempt timed out.
+          seen: A bootstrap address lists it as live.
+          -> Start Unstuck with an address for broker 1 that works from here: Its advertised address may be meant for another network (containers, NAT, a tunnel): tell Unstuck where it is from here.
+             $ unstuck serve … --broker-address 1=HOST:PORT
+          -> If clients cannot reach 127.0.0.1:9001 either: correct advertised.listeners of broker 1: Clients of its groups would hang just as Unstuck does.
+        ");
     }
 
     #[test]

@@ -42,7 +42,10 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
             finding.evidence.push(seen_("FindCoordinator answers fit no partition count.".to_owned()));
             vec![finding]
         }
-        PlacementProof::Certain { .. } | PlacementProof::Unproven { .. } | PlacementProof::NoTopic => Vec::new(),
+        PlacementProof::Certain { .. }
+        | PlacementProof::Contradicted { .. }
+        | PlacementProof::Unproven { .. }
+        | PlacementProof::NoTopic => Vec::new(),
     }
 }
 
@@ -80,9 +83,24 @@ mod tests {
     }
 
     #[test]
-    fn one_contradiction_is_no_proof() {
-        let report = Sample::kraft(3, 60, 3).coordinators_use(50).report();
+    fn one_contradiction_after_a_proof_is_no_proof() {
+        let report = Sample::kraft(3, 50, 3).later(20).coordinators_are(2).report();
         assert!(matches!(report.placement, PlacementProof::Unproven { .. }), "{:?}", report.placement);
+    }
+
+    #[test]
+    fn contradicted_from_the_start_no_partition_is_shown() {
+        let mut sample = Sample::kraft(3, 50, 3).coordinators_are(2);
+        sample.memory = crate::memory::Memory::new(sample.now());
+        assert!(slugs(&sample.report()).iter().all(|slug| !slug.starts_with("placement")), "nothing is explained yet");
+        let lookup = sample.lookup("my-group");
+        assert_eq!((lookup.verdict.status, lookup.placement), (Status::Unknown, None));
+    }
+
+    #[test]
+    fn a_setting_that_explains_the_answers_needs_no_second_look() {
+        let report = Sample::kraft(3, 60, 3).coordinators_use(50).report();
+        assert!(matches!(report.placement, PlacementProof::Drift { .. }), "{:?}", report.placement);
     }
 
     #[test]

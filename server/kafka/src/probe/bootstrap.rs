@@ -45,8 +45,12 @@ async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
         Ok(metadata) => metadata,
         Err(error) => return Err(explain(&error, address, deadline).await),
     };
-    let answer =
-        BootstrapAnswer { at: Timestamp::now(), cluster_id: metadata.cluster_id, broker_count: metadata.brokers.len() };
+    let answer = BootstrapAnswer {
+        at: Timestamp::now(),
+        cluster_id: metadata.cluster_id,
+        broker_count: metadata.brokers.len(),
+        brokers: metadata.brokers.keys().copied().collect(),
+    };
     shared.bootstrap_answer(address, answer)?;
     shared.learn(&metadata.brokers);
     Ok(())

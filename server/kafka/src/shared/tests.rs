@@ -22,7 +22,7 @@ fn told(brokers: &[(i32, &str)]) -> BTreeMap<i32, BrokerAddress> {
 }
 
 fn answer(cluster: &str) -> BootstrapAnswer {
-    BootstrapAnswer { at: Timestamp::now(), cluster_id: Some(cluster.to_owned()), broker_count: 1 }
+    BootstrapAnswer { at: Timestamp::now(), cluster_id: Some(cluster.to_owned()), broker_count: 1, brokers: vec![1] }
 }
 
 fn sight(shared: &Shared, id: i32) -> BrokerSight {

@@ -1,0 +1,140 @@
+# Recipes of Unstuck. `make` lists them; .ci/run calls the same ones.
+#
+# One target folder, few profiles. Natively always the whole workspace: `-p` would unify features differently and build
+# dependencies twice. The front end is built without cargo-leptos: cargo for wasm32, then unstuck-bundle (wasm-bindgen
+# as a library, its version fixed by Cargo.lock; built alone, since the server wants its output) writes target/site,
+# which the server embeds.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+WASM := $(TARGET)/wasm32-unknown-unknown/wasm-release/unstuck_app.wasm
+STAGES := $(TARGET)/stages.txt
+REFERENCES := $(abspath $(TARGET))/snapshot-references.txt
+
+.PHONY: help
+help: ## List the recipes
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+.PHONY: run
+run: need-rust need-node need-kafka front-end ## Start three real Kafka brokers with some groups, and Unstuck looking at them
+	$(CARGO) build --workspace
+	$(TARGET)/debug/demo-cluster
+
+.PHONY: build
+build: need-rust need-node front-end ## Leave one self-contained binary: target/release/unstuck
+	$(CARGO) build --workspace --release
+	@ls -lh $(TARGET)/release/unstuck
+
+.PHONY: test
+test: need-rust need-node need-kafka need-chromium ## Check and test everything (about 35 minutes on two fresh cores)
+	@rm -f $(STAGES); mkdir -p $(TARGET)
+	@$(call stage,format,check-format)
+	@$(call stage,clippy,check-clippy)
+	@$(call stage,front end,front-end)
+	@$(call stage,build,build-debug)
+	@$(call stage,unit and cross-crate tests,test-quick)
+	@$(call stage,documentation,check-docs)
+	@$(call stage,licences and bans,check-deny)
+	@$(call stage,real Kafka and the browser,test-kafka)
+	@echo; echo "How long each stage took:"; column -t -s '|' $(STAGES)
+
+.PHONY: bench
+bench: build ## Measure a release build against real brokers
+	$(TARGET)/release/bench
+
+.PHONY: fmt
+fmt: ## Format the sources
+	$(CARGO) fmt --all
+
+.PHONY: clean
+clean: ## Remove everything that was built (Kafka's jars too)
+	rm -rf $(TARGET) end2end/node_modules end2end/test-results
+
+# Runs a recipe and notes how long it took.
+define stage
+echo; echo "=== $(1)"; begun=$$(date +%s); $(MAKE) --no-print-directory $(2); took=$$(($$(date +%s) - begun)); \
+printf '  %s|%d:%02d\n' '$(1)' $$((took / 60)) $$((took % 60)) | tee -a $(STAGES) | tr '|' ' '
+endef
+
+# --- the stages of `make test`, each a recipe of its own
+
+.PHONY: check-format
+check-format:
+	$(CARGO) fmt --all --check
+
+.PHONY: check-clippy
+check-clippy:
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy -p unstuck-app --features hydrate -- -D warnings
+
+.PHONY: front-end
+front-end:
+	$(CARGO) rustc -p unstuck-app --lib --crate-type cdylib --target wasm32-unknown-unknown --features hydrate --profile wasm-release
+	$(CARGO) build -p unstuck-bundle
+	$(TARGET)/debug/unstuck-bundle $(WASM) target/site
+	node app/bundle/compress.mjs target/site/pkg
+
+.PHONY: build-debug
+build-debug:
+	$(CARGO) build --workspace --all-targets
+
+.PHONY: test-quick
+test-quick: node-bundle
+	@rm -f $(REFERENCES)
+	INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka::
+	@touch $(REFERENCES)
+	@stale=$$(comm -23 <(git ls-files -co --exclude-standard '*.snap' | xargs -r realpath | sort) <(xargs -r realpath < $(REFERENCES) | sort -u)); \
+	  if [ -n "$$stale" ]; then echo "Snapshots that no test uses:"; echo "$$stale"; exit 1; fi
+
+.PHONY: node-bundle
+node-bundle:
+	$(TARGET)/debug/unstuck-bundle --nodejs $(WASM) target/node
+
+.PHONY: check-docs
+check-docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+# Advisories need a host that not every machine reaches.
+.PHONY: check-deny
+check-deny:
+	$(CARGO) deny --all-features check bans licenses sources
+
+# Among them a browser on a live cluster.
+.PHONY: test-kafka
+test-kafka: end2end/node_modules
+	$(CARGO) test --workspace --test kafka -- --test-threads=1
+
+.PHONY: test-browser
+test-browser: end2end/node_modules ## Only the browser test, on a live cluster
+	$(CARGO) test --workspace --test kafka -- on_real_kafka::browser::
+
+end2end/node_modules: end2end/package-lock.json
+	cd end2end && npm ci --no-fund --no-audit
+	@touch $@
+
+# --- what must be there, in clear words
+
+.PHONY: need-rust
+need-rust:
+	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it with rustup (https://rustup.rs), then run make again."; exit 1; }
+	@if command -v rustup >/dev/null && ! rustup target list --installed | grep -q wasm32-unknown-unknown; then \
+	  rustup target add wasm32-unknown-unknown; fi
+
+.PHONY: need-node
+need-node:
+	@command -v node >/dev/null && command -v npm >/dev/null || { echo "Node.js 20 or newer with npm is missing (Debian: apt-get install nodejs npm)."; exit 1; }
+
+# The browser of the browser test.
+.PHONY: need-chromium
+need-chromium:
+	@[ -x "$${CHROMIUM:-/usr/bin/chromium}" ] || { echo "Chromium is missing (Debian: apt-get install chromium), or set CHROMIUM to its path."; exit 1; }
+
+.PHONY: need-kafka
+need-kafka:
+	@command -v java >/dev/null && command -v keytool >/dev/null || { echo "Java 17 is missing (Debian: apt-get install openjdk-17-jdk-headless): the real brokers need it."; exit 1; }
+	@command -v mvn >/dev/null || { echo "Maven is missing (Debian: apt-get install maven): it fetches Kafka, once."; exit 1; }

@@ -1,0 +1,111 @@
+//! Real consumers, as applications run them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+
+use crate::cluster::Cluster;
+use crate::jars::java;
+use crate::tether::Tethered;
+
+/// A consumer of librdkafka that reads a topic and commits every record, until it is dropped.
+#[derive(Debug)]
+pub struct RustConsumer {
+    stop: Arc<AtomicBool>,
+    committed: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RustConsumer {
+    /// Starts one. `protocol` is `classic` or `consumer` (KIP-848).
+    ///
+    /// # Errors
+    /// If the client library refuses the settings.
+    pub fn start(cluster: &Cluster, group: &str, topic: &str, protocol: &str) -> Result<Self> {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", cluster.bootstrap()).set("group.id", group).set("group.protocol", protocol);
+        config.set("auto.offset.reset", "earliest").set("enable.auto.commit", "false").set("log_level", "0");
+        config.set("reconnect.backoff.max.ms", "500");
+        let consumer: BaseConsumer = config.create().context("creating a consumer")?;
+        consumer.subscribe(&[topic])?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let committed = Arc::new(AtomicU64::new(0));
+        let (told, counted) = (Arc::clone(&stop), Arc::clone(&committed));
+        let thread = std::thread::spawn(move || {
+            while !told.load(Ordering::Relaxed) {
+                let Some(Ok(message)) = consumer.poll(Duration::from_millis(100)) else { continue };
+                if consumer.commit_message(&message, CommitMode::Sync).is_ok() {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        Ok(Self { stop, committed, thread: Some(thread) })
+    }
+
+    /// How many records it has read and committed.
+    #[must_use]
+    pub fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for RustConsumer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Kafka's own console consumer, running until it is dropped.
+///
+/// # Errors
+/// If Java cannot be started.
+pub fn console_consumer(cluster: &Cluster, group: &str, topic: &str, protocol: &str) -> Result<Tethered> {
+    let protocol = format!("group.protocol={protocol}");
+    let main_class = "org.apache.kafka.tools.consumer.ConsoleConsumer";
+    console(cluster, main_class, &["--group", group, "--topic", topic, "--consumer-property", &protocol])
+}
+
+/// Kafka's own console consumer for share groups (KIP-932), running until it is dropped.
+///
+/// # Errors
+/// If Java cannot be started.
+pub fn console_share_consumer(cluster: &Cluster, group: &str, topic: &str) -> Result<Tethered> {
+    let main_class = "org.apache.kafka.tools.consumer.ConsoleShareConsumer";
+    console(cluster, main_class, &["--group", group, "--topic", topic])
+}
+
+fn console(cluster: &Cluster, main_class: &str, args: &[&str]) -> Result<Tethered> {
+    let mut command = java(cluster.release(), 128, main_class)?;
+    command.args(["--bootstrap-server", &cluster.bootstrap()]).args(args);
+    Tethered::start(&command, &log_file(cluster.folder()), None)
+}
+
+fn log_file(folder: &Path) -> std::path::PathBuf {
+    folder.join("consumers.txt")
+}
+
+/// Writes records to partition 0 of a topic.
+///
+/// # Errors
+/// If the cluster does not take them within 30 s.
+pub fn produce(cluster: &Cluster, topic: &str, count: u32) -> Result<()> {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", cluster.running_bootstrap()).set("log_level", "0");
+    let producer: BaseProducer = config.create().context("creating a producer")?;
+    for n in 0..count {
+        let text = n.to_string();
+        let record = BaseRecord::<(), str>::to(topic).partition(0).payload(&text);
+        producer.send(record).map_err(|(error, _)| error).context("queueing a record")?;
+    }
+    producer.flush(Duration::from_secs(30)).context("writing records")
+}

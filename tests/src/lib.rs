@@ -1,0 +1,15 @@
+//! What the tests of Unstuck share: real Kafka clusters that die with the test, clients that use them,
+//! and the server under test.
+
+pub mod cluster;
+pub mod consumers;
+pub mod eye;
+pub mod groups;
+pub mod jars;
+mod kraft;
+pub mod ports;
+pub mod raw;
+pub mod server;
+pub mod tether;
+pub mod wait;
+mod zookeeper;

@@ -1,0 +1,20 @@
+//! Unstuck against real Kafka brokers. Run with `--test-threads=1`: each test keeps two cores busy.
+//!
+//! All tests are in one binary and below one module: one link, clusters shared between them, and
+//! `--skip on_real_kafka::` leaves them out.
+
+mod on_real_kafka {
+    mod broker_killed;
+    mod broker_paused;
+    mod browser;
+    mod count_drift;
+    mod fresh_cluster;
+    mod group_ids;
+    mod harness;
+    mod healthy;
+    mod refused_commits;
+    mod rolling_restart;
+    mod shared;
+    mod watch;
+    mod wrong_addresses;
+}
