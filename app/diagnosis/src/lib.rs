@@ -4,27 +4,18 @@
 //! The flow: a [`Snapshot`](snapshot::Snapshot) (facts) and a [`Memory`](memory::Memory) (what was seen before)
 //! go into [`diagnose`], a [`Report`](report::Report) comes out; [`lookup`](lookup::lookup) answers for one group.
 
+mod answer;
 mod diagnose;
 mod facts;
+mod finding;
 mod findings;
 mod group_id;
 mod groups;
 mod headline;
-pub mod placement;
-pub mod snapshot;
-
-pub use group_id::{GroupId, MAX_GROUP_ID_BYTES, java_hash, visible};
-
-/// A broker's id (`broker.id` or `node.id`), 0 or more. Ids from 1001 on are often generated ones.
-pub type BrokerId = i32;
-/// A partition's number, from 0.
-pub type PartitionId = i32;
-/// The internal topic whose partitions hold consumer groups and their committed offsets.
-pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
-
 pub mod lookup;
 pub mod memory;
 mod partition_words;
+pub mod placement;
 mod placement_proof;
 #[cfg(test)]
 mod properties;
@@ -32,9 +23,18 @@ mod published;
 pub mod report;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+pub mod snapshot;
 pub mod time;
 mod verdict;
 mod words;
 
 pub use diagnose::{Input, diagnose};
+pub use group_id::{GroupId, MAX_GROUP_ID_BYTES, java_hash, visible};
 pub use published::{Published, Seq};
+
+/// A broker's id (`broker.id` or `node.id`), 0 or more. Ids from 1001 on are often generated ones.
+pub type BrokerId = i32;
+/// A partition's number, from 0.
+pub type PartitionId = i32;
+/// The internal topic whose partitions hold consumer groups and their committed offsets.
+pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
