@@ -263,7 +263,7 @@ mod tests {
             ("not reachable", one().never_reached(1)),
             ("fresh cluster", Sample::kraft(3, 0, 3).absent()),
             ("cannot be created", Sample::kraft(1, 0, 1).absent()),
-            ("topic vanished", three().later(5).absent()),
+            ("topic vanished", three().later(5).absent().later(10)),
             ("hidden", Sample::kraft(3, 0, 3).hidden()),
             ("nothing answers", Sample::empty().bootstrap("kafka:9092", Why::Refused)),
             ("drift", Sample::kraft(3, 60, 3).coordinators_use(50).later(20)),

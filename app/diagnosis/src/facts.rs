@@ -19,6 +19,10 @@ const REPLICA_LAG_MS: i64 = 30_000;
 /// Added to every session time-out: fencing, election and the way to every broker's cache
 /// took up to 1.5 s on brokers that were tried; a busy controller needs longer.
 const MARGIN_MS: i64 = 4_000;
+/// How long the offsets topic must be proven absent before it counts as gone.
+const GONE_MS: i64 = 5_000;
+/// How long a broker that is listed as live again may take to be reached: attempts are at most a second apart.
+const RELISTED_MS: i64 = 3_000;
 /// How long after its bound an expected event counts as not coming at all.
 const OVERDUE_MS: i64 = 30_000;
 /// How long a quorum without a leader is taken for an election.
@@ -88,8 +92,11 @@ pub(crate) struct PartitionFacts<'a> {
 impl<'a> Facts<'a> {
     pub(crate) fn draw(snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
         let listed_live = listed_live(snapshot, now);
-        let states: BTreeMap<_, _> =
-            snapshot.brokers.iter().map(|(&id, sight)| (id, state_of(sight, listed_live.contains(&id), now))).collect();
+        let stands = |id, sight| {
+            let state = state_of(sight, listed_live.contains(&id), now);
+            unless_back(state, sight, memory.relisted.get(&id).copied(), now)
+        };
+        let states: BTreeMap<_, _> = snapshot.brokers.iter().map(|(&id, sight)| (id, stands(id, sight))).collect();
         let answering: BTreeSet<_> = states
             .iter()
             .filter(|(_, state)| matches!(state, BrokerState::Answering | BrokerState::Late))
@@ -109,7 +116,7 @@ impl<'a> Facts<'a> {
             snapshot,
             memory,
             now,
-            presence: presence(snapshot, memory, &counted, stale),
+            presence: presence(snapshot, memory, &counted, stale, now),
             registered: registered(snapshot, &partitions),
             controller: Controller::NotKnown("not looked at yet".to_owned()),
             session: session(snapshot, kraft),
@@ -163,15 +170,48 @@ impl<'a> Facts<'a> {
     /// The effective `min.insync.replicas` of a partition with so many replicas: as it is up to 3.6,
     /// capped by the replication factor from 3.7 on (KAFKA-15583). `None` if no broker told.
     pub(crate) fn min_isr(&self, replicas: usize) -> Option<usize> {
-        let told = self
-            .snapshot
-            .brokers
-            .values()
-            .find_map(|sight| sight.topic_configs.known()?.as_ref()?.min_insync_replicas)
-            .or_else(|| configs(self.snapshot).find_map(|configs| configs.min_insync_replicas))?;
-        let told = usize::try_from(told).unwrap_or(1).max(1);
+        let (told, _) = self.told_min_isr()?;
         let caps = self.snapshot.brokers.values().filter_map(release).any(|release| release >= (3, 7));
         Some(if caps { told.min(replicas.max(1)) } else { told })
+    }
+
+    /// Whether the topic's own `min.insync.replicas` was told by a broker that answers. The brokers' default alone is
+    /// no proof: the topic may override it.
+    pub(crate) fn min_isr_verified(&self) -> bool {
+        self.told_min_isr().is_some_and(|(_, verified)| verified)
+    }
+
+    /// The largest value that brokers tell: those that answer first, as what others said may be long out of date.
+    fn told_min_isr(&self) -> Option<(usize, bool)> {
+        let topic = |sight: &BrokerSight| sight.topic_configs.known()?.as_ref()?.min_insync_replicas;
+        let default = |sight: &BrokerSight| sight.configs.known()?.min_insync_replicas;
+        let answering = || self.answering.iter().filter_map(|id| self.snapshot.brokers.get(id));
+        let least = |told: i32| usize::try_from(told).unwrap_or(1).max(1);
+        if let Some(told) = answering().filter_map(topic).max() {
+            return Some((least(told), true));
+        }
+        let others = self.snapshot.brokers.values().filter_map(topic).max();
+        let told = answering().filter_map(default).max().max(others)?;
+        Some((least(told), false))
+    }
+
+    /// Whether a broker is alive although we cannot reach it any more: somebody could fence it, had the time to, and
+    /// did not. Silence on an open connection is another matter: a hung broker goes on sending heartbeats.
+    pub(crate) fn unreachable_from_here(&self, broker: BrokerId) -> bool {
+        let bound = self.election_bound(self.silent_since(broker));
+        let why = self.snapshot.brokers.get(&broker).and_then(|sight| sight.contact.trouble.as_ref());
+        let long = match self.state(broker) {
+            BrokerState::Gone => self.overdue(&bound),
+            BrokerState::Hung => why.is_some_and(|trouble| trouble.why != Why::Silent) && self.past(&bound),
+            _ => false,
+        };
+        long && self.listed_live.contains(&broker) && matches!(self.controller, Controller::Known(_))
+    }
+
+    /// Whether a broker is lost, as far as known: gone, hung, or not live, and not merely out of our reach.
+    pub(crate) fn lost(&self, broker: BrokerId) -> bool {
+        matches!(self.state(broker), BrokerState::Gone | BrokerState::Hung | BrokerState::NotLive)
+            && !self.unreachable_from_here(broker)
     }
 
     /// The time by which an election that a lost broker calls for should be over.
@@ -346,7 +386,7 @@ pub(crate) fn release(sight: &BrokerSight) -> Option<(u32, u32)> {
 }
 
 /// Brokers that some other broker that answers lists as live; or a bootstrap address, where no broker answers.
-fn listed_live(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<BrokerId> {
+pub(crate) fn listed_live(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<BrokerId> {
     let mut live = BTreeSet::new();
     for (&id, sight) in &snapshot.brokers {
         if matches!(state_of(sight, true, now), BrokerState::Answering | BrokerState::Late) {
@@ -362,6 +402,17 @@ fn listed_live(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<BrokerId> {
         live.extend(told.filter(never_answered));
     }
     live
+}
+
+/// A refusal that is older than the cluster's word that the broker lives again is old news: the next attempt is under way.
+fn unless_back(state: BrokerState, sight: &BrokerSight, relisted: Option<Timestamp>, now: Timestamp) -> BrokerState {
+    let older = |at: Timestamp| sight.contact.trouble.as_ref().is_some_and(|trouble| trouble.since < at);
+    match relisted {
+        Some(at) if state == BrokerState::Gone && older(at) && millis_between(at, now) < RELISTED_MS => {
+            BrokerState::Late
+        }
+        _ => state,
+    }
 }
 
 /// How a broker stands, from its contact (`verdict-rules`: hard evidence speaks at once, silence needs time).
@@ -439,30 +490,40 @@ fn presence(
     memory: &Memory,
     counted: &BTreeMap<BrokerId, &MetadataView>,
     stale: bool,
+    now: Timestamp,
 ) -> TopicPresence {
-    let listed = counted.values().any(|view| view.offsets_topic.is_some());
-    let client_lists = snapshot.client.known().is_some_and(|view| view.offsets_topic_partitions.is_some());
-    if listed || (client_lists && !stale) {
+    if counted.values().any(|view| view.offsets_topic.is_some()) {
         return TopicPresence::Present;
     }
     if counted.is_empty() || stale {
         return TopicPresence::Unknown;
     }
-    let any_group =
-        snapshot.brokers.values().filter_map(|sight| sight.groups.known()).any(|listing| !listing.groups.is_empty());
-    let told = |wanted: fn(&Option<crate::snapshot::TopicConfigs>) -> bool| {
-        counted.keys().filter_map(|id| snapshot.brokers.get(id)?.topic_configs.known()).any(wanted)
-    };
-    if any_group || told(Option::is_some) {
-        TopicPresence::MaybeHidden
-    } else if told(Option::is_none) {
-        if memory.offsets_topic.is_some() { TopicPresence::Vanished } else { TopicPresence::Absent }
-    } else if counted
-        .keys()
-        .any(|id| snapshot.brokers.get(id).is_some_and(|sight| sight.topic_configs.unavailable().is_some()))
+    let configs = || counted.keys().filter_map(|id| snapshot.brokers.get(id)).map(|sight| &sight.topic_configs);
+    let told = || configs().filter_map(|configs| configs.known());
+    if told().next().is_some() && told().all(Option::is_none) {
+        return match (&memory.offsets_topic, memory.offsets_topic_gone_since) {
+            (None, _) if lists_groups(snapshot) => TopicPresence::MaybeHidden,
+            (None, _) => TopicPresence::Absent,
+            // One sample is not enough: a broker that has just started does not know its topics yet.
+            (Some(_), Some(since)) if millis_between(since, now) >= GONE_MS => TopicPresence::Vanished,
+            (Some(_), _) => TopicPresence::Unknown,
+        };
+    }
+    if lists_groups(snapshot) || told().any(Option::is_some) || configs().any(|configs| configs.unavailable().is_some())
     {
         TopicPresence::MaybeHidden
     } else {
         TopicPresence::Unknown
     }
+}
+
+fn lists_groups(snapshot: &Snapshot) -> bool {
+    snapshot.brokers.values().filter_map(|sight| sight.groups.known()).any(|listing| !listing.groups.is_empty())
+}
+
+/// Whether every broker that answers proves the offsets topic absent; the memory turns it into "since when".
+pub(crate) fn proven_absent_now(facts: &Facts<'_>) -> bool {
+    let brokers = || facts.answering.iter().filter_map(|id| facts.snapshot.brokers.get(id));
+    let told = || brokers().filter_map(|sight| sight.topic_configs.known());
+    facts.partitions.is_empty() && told().next().is_some() && told().all(Option::is_none)
 }

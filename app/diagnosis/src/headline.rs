@@ -234,7 +234,7 @@ mod tests {
             ("fresh cluster", Sample::kraft(3, 0, 3).absent()),
             ("cannot be created", Sample::kraft(1, 0, 1).absent()),
             ("hidden", Sample::kraft(3, 0, 3).hidden()),
-            ("vanished", Sample::kraft(3, 6, 3).later(60).absent()),
+            ("vanished", Sample::kraft(3, 6, 3).later(60).absent().later(10)),
             ("everything down", Sample::kraft(1, 6, 1).gone(1)),
             ("no quorum", Sample::kraft(3, 3, 3).gone(1).gone(2)),
         ];
@@ -293,7 +293,7 @@ mod tests {
         brokers 1, 2 and 3 answer
 
         vanished:
-        [stuck] __consumer_offsets is gone: no group has a coordinator (since 12:01:00 UTC)
+        [stuck] __consumer_offsets is gone: no group has a coordinator (since 12:01:10 UTC)
         brokers 1, 2 and 3 answer
 
         everything down:

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Facts, PartitionFacts};
+use crate::facts::{Facts, PartitionFacts, listed_live, proven_absent_now};
 use crate::placement::partition_for;
 use crate::placement_proof::contradicted_now;
 use crate::report::{PlacementProof, Report, Status};
@@ -25,6 +25,8 @@ pub struct Memory {
     pub groups: Arc<SeenGroups>,
     /// How many partitions the offsets topic had when last seen, and when that was; `None` if it never was.
     pub offsets_topic: Option<SeenTopic>,
+    /// Since when every broker that answers has proven it absent.
+    pub offsets_topic_gone_since: Option<Timestamp>,
     /// What was seen of each partition over time.
     pub partitions: BTreeMap<PartitionId, PartitionMemory>,
     /// Since when no answering broker could tell a controller (ZooKeeper) or quorum leader (KRaft).
@@ -35,6 +37,10 @@ pub struct Memory {
     pub placement_contradicted_since: Option<Timestamp>,
     /// The partition count for which FindCoordinator answers proved the placement last.
     pub placement_proven_for: Option<i32>,
+    /// Brokers that no other broker lists as live now, though they are known.
+    pub unlisted: BTreeSet<BrokerId>,
+    /// When a broker that nobody listed as live was listed again.
+    pub relisted: BTreeMap<BrokerId, Timestamp>,
     /// The status of the headline, and since when.
     pub headline: Option<StatusSince>,
 }
@@ -118,18 +124,34 @@ impl Memory {
             watching_since,
             groups: Arc::new(SeenGroups::default()),
             offsets_topic: None,
+            offsets_topic_gone_since: None,
             partitions: BTreeMap::new(),
             no_controller_since: None,
             voters: Vec::new(),
             placement_contradicted_since: None,
             placement_proven_for: None,
+            unlisted: BTreeSet::new(),
+            relisted: BTreeMap::new(),
             headline: None,
+        }
+    }
+
+    fn learn_listing(&mut self, snapshot: &Snapshot, now: Timestamp) {
+        let listed = listed_live(snapshot, now);
+        for &broker in snapshot.brokers.keys() {
+            if !listed.contains(&broker) {
+                self.unlisted.insert(broker);
+                self.relisted.remove(&broker);
+            } else if self.unlisted.remove(&broker) {
+                self.relisted.insert(broker, now);
+            }
         }
     }
 
     /// Takes in a snapshot: which groups were seen, and since when things have been as they are.
     pub fn learn(&mut self, snapshot: &Snapshot) {
         let now = snapshot.taken_at;
+        self.learn_listing(snapshot, now);
         let facts = Facts::draw(snapshot, self, now);
         let partitions: BTreeMap<_, _> = facts
             .partitions
@@ -138,11 +160,12 @@ impl Memory {
             .collect();
         let no_controller = facts.no_controller_now();
         let contradicted = contradicted_now(&facts);
+        let gone = proven_absent_now(&facts);
         let quorums = snapshot.brokers.values().filter_map(|sight| sight.quorum.known());
         let voters = quorums.max_by_key(|quorum| quorum.at).map(|quorum| quorum.voters.clone());
         let count = facts.partition_count();
         let (seen_now, answering, stale) = (count.filter(|_| !facts.stale), facts.answering.clone(), facts.stale);
-        let served: BTreeMap<BrokerId, Vec<PartitionId>> = served_by_leader(&facts);
+        let served = served_by_leader(&facts);
 
         if !partitions.is_empty() {
             self.partitions = partitions;
@@ -151,6 +174,7 @@ impl Memory {
             self.no_controller_since = no_controller.then(|| self.no_controller_since.unwrap_or(now));
             self.placement_contradicted_since = contradicted.then(|| self.placement_contradicted_since.unwrap_or(now));
         }
+        self.offsets_topic_gone_since = gone.then(|| self.offsets_topic_gone_since.unwrap_or(now));
         if let Some(voters) = voters {
             self.voters = voters;
         }
@@ -204,12 +228,7 @@ impl Memory {
         after
     }
 
-    fn learn_groups(
-        &mut self,
-        snapshot: &Snapshot,
-        answering: &BTreeSet<BrokerId>,
-        served: &BTreeMap<BrokerId, Vec<PartitionId>>,
-    ) {
+    fn learn_groups(&mut self, snapshot: &Snapshot, answering: &BTreeSet<BrokerId>, served: &Served) {
         let count = self.offsets_topic.as_ref().map(|topic| topic.partition_count);
         let fresh: Vec<_> = snapshot
             .brokers
@@ -250,15 +269,25 @@ fn status_after(before: Option<&StatusSince>, status: Status, now: Timestamp) ->
     StatusSince { status, since }
 }
 
-/// Partitions that a broker leads and, by its own answer under the present leadership, serves.
-fn served_by_leader(facts: &Facts<'_>) -> BTreeMap<BrokerId, Vec<PartitionId>> {
-    let mut served: BTreeMap<BrokerId, Vec<PartitionId>> = BTreeMap::new();
+/// By broker: partitions that it leads and, by its own answer under the present leadership, serves; and since when that
+/// leadership stands, if it was seen to change.
+type Served = BTreeMap<BrokerId, Vec<(PartitionId, Option<Timestamp>)>>;
+
+/// Only of brokers that are proven to list all their groups.
+fn served_by_leader(facts: &Facts<'_>) -> Served {
+    let mut served = Served::new();
     for (&partition, seen) in &facts.partitions {
         let Some(leader) = seen.newest.leader.filter(|_| seen.agree) else { continue };
         let canary = facts.snapshot.brokers.get(&leader).and_then(|sight| sight.canaries.get(&partition));
         let current = (seen.newest.leader, seen.newest.leader_epoch);
-        if canary.is_some_and(|canary| matches!(canary.code, 0 | 69) && canary.leader_before == current) {
-            served.entry(leader).or_default().push(partition);
+        let sight = facts.snapshot.brokers.get(&leader);
+        let lists_all =
+            sight.and_then(|sight| sight.describe_cluster_permitted.known()).is_some_and(|permitted| *permitted);
+        if lists_all && canary.is_some_and(|canary| matches!(canary.code, 0 | 69) && canary.leader_before == current) {
+            let before = facts.memory.partitions.get(&partition);
+            let unchanged = before.is_none_or(|before| before.leadership == current);
+            let since = if unchanged { before.and_then(|before| before.leadership_since) } else { Some(facts.now) };
+            served.entry(leader).or_default().push((partition, since));
         }
     }
     served
@@ -308,12 +337,17 @@ impl SeenGroups {
     }
 
     /// Groups that nobody lists any more although the coordinator that would know them listed at `at` and serves:
-    /// they were deleted or have expired. A group whose coordinator is lost stays, to be named as stuck.
-    fn drop_deleted(&mut self, served: &[PartitionId], at: Timestamp) {
-        for partition in served {
+    /// they were deleted or have expired. A group whose coordinator is lost stays, to be named as stuck; so does one that
+    /// was last listed under another leadership: it may have been lost with it.
+    fn drop_deleted(&mut self, served: &[(PartitionId, Option<Timestamp>)], at: Timestamp) {
+        for (partition, since) in served {
             let Some(ids) = self.by_partition.get_mut(partition) else { continue };
             ids.retain(|id| {
-                let deleted = self.by_id.get(id).is_none_or(|group| group.listed_by.is_empty() && group.last_seen < at);
+                let deleted = self.by_id.get(id).is_none_or(|group| {
+                    group.listed_by.is_empty()
+                        && group.last_seen < at
+                        && since.is_none_or(|since| group.last_seen > since)
+                });
                 if deleted {
                     self.by_id.remove(id);
                 }
@@ -344,6 +378,18 @@ mod tests {
         let sample = Sample::kraft(3, 6, 1).group_on(0, "orders").later(5);
         assert_eq!(sample.report().groups.total, 1);
         assert_eq!(sample.listing_code(1, 0).report().groups.total, 0);
+    }
+
+    #[test]
+    fn a_group_that_vanished_with_a_leadership_is_remembered() {
+        let sample = Sample::kraft(3, 6, 3).group_on(0, "orders").later(5).epoch(0, 6).served_now(0).later(1);
+        assert_eq!(sample.listing_code(1, 0).report().groups.total, 1);
+    }
+
+    #[test]
+    fn a_listing_that_may_be_filtered_forgets_nothing() {
+        let sample = Sample::kraft(3, 6, 3).group_on(0, "orders").later(5).cluster_not_permitted();
+        assert_eq!(sample.listing_code(1, 0).report().groups.total, 1);
     }
 
     #[test]

@@ -35,8 +35,12 @@ pub(crate) fn prove(facts: &Facts<'_>) -> PlacementProof {
     let fits: BTreeMap<BrokerId, Fit> = answers.iter().map(|(&id, answers)| (id, fit(answers, count, count))).collect();
     let contradicting: Vec<BrokerId> = fits.iter().filter(|(_, fit)| fit.against > 0).map(|(&id, _)| id).collect();
     if contradicting.is_empty() {
-        return if fits.values().any(|fit| fit.with > 0) {
+        let proven = fits.values().any(|fit| fit.with > 0);
+        return if proven && answers.iter().all(|(&broker, answers)| tells(facts, broker, answers, count)) {
             PlacementProof::Certain { partition_count: count }
+        } else if proven {
+            let sentence = "a broker is set to another partition count, and every answer fits both".to_owned();
+            PlacementProof::Unproven { sentence }
         } else {
             PlacementProof::Unproven { sentence: not_asked(facts) }
         };
@@ -63,6 +67,14 @@ pub(crate) fn prove(facts: &Facts<'_>) -> PlacementProof {
     } else {
         PlacementProof::Contradicted { sentence }
     }
+}
+
+/// Whether the answers of a broker tell the topic's partition count from the one that the broker is set to (and would use
+/// if the topic came to be, or grew, after its start). With a single leader they never do.
+fn tells(facts: &Facts<'_>, broker: BrokerId, answers: &CoordinatorAnswers, count: i32) -> bool {
+    let sight = facts.snapshot.brokers.get(&broker);
+    let setting = sight.and_then(|sight| sight.configs.known()?.offsets_topic_num_partitions);
+    setting.is_none_or(|other| other == count || fit(answers, other, count).against > 0)
 }
 
 /// Whether any answer contradicts the hash in this snapshot; the memory turns it into "since when".

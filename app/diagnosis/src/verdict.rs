@@ -19,6 +19,10 @@ use crate::{BrokerId, PartitionId};
 /// How long the true leader may say "not coordinator" before that is evidence of a failed load
 /// (during rolling restarts it does so for 0.1–0.2 s; a queue of loading partitions can take long).
 const NOT_SERVED_MS: i64 = 60_000;
+/// How old a coordinator's answer may be: it is asked for every 15 s.
+const CANARY_AGE_MS: i64 = 45_000;
+/// How long loading may take before that is more than a large partition.
+const LOADING_MS: i64 = 600_000;
 /// How long brokers may disagree on a leader before that is more than news on its way.
 const DISAGREE_MS: i64 = 10_000;
 /// How soon a coordinator should have answered for a partition that it has just come to lead.
@@ -210,6 +214,9 @@ impl Step<'_, '_> {
         match facts.state(leader) {
             BrokerState::Answering | BrokerState::Late => None,
             BrokerState::Gone => Some(self.leader_gone(leader)),
+            BrokerState::Hung if facts.unreachable_from_here(leader) => {
+                Some(verdict(Status::Unknown, Cause::LeaderNotReachable { leader }))
+            }
             BrokerState::Hung => {
                 let bound = facts.election_bound(facts.silent_since(leader));
                 let mut verdict = until(facts, bound, Status::Stuck, Cause::LeaderHung { leader });
@@ -229,13 +236,12 @@ impl Step<'_, '_> {
     fn leader_gone(&self, leader: BrokerId) -> PartitionVerdict {
         let facts = self.facts;
         let bound = facts.election_bound(facts.silent_since(leader));
-        let listed = facts.listed_live.contains(&leader);
-        if listed && facts.overdue(&bound) && facts.can_elect() {
+        if facts.unreachable_from_here(leader) {
             // A dead broker would have been dropped by now: the cluster reaches it, we do not.
             return verdict(Status::Unknown, Cause::LeaderNotReachable { leader });
         }
         let mut remaining = self.eligible();
-        remaining.retain(|&id| id != leader && self.not_lost(id));
+        remaining.retain(|&id| id != leader && !facts.lost(id));
         let successors: Vec<_> = remaining.iter().copied().filter(|&id| facts.electable(id)).collect();
         let enough = facts.min_isr(self.seen.newest.replicas.len()).is_none_or(|min| remaining.len() >= min);
         if successors.is_empty() {
@@ -246,11 +252,6 @@ impl Step<'_, '_> {
         }
         let cause = Cause::LeaderGone { leader, successors };
         if facts.can_elect() { until(facts, bound, Status::Stuck, cause) } else { verdict(Status::Stuck, cause) }
-    }
-
-    /// Not known to be gone or hung.
-    fn not_lost(&self, broker: BrokerId) -> bool {
-        !matches!(self.facts.state(broker), BrokerState::Gone | BrokerState::Hung | BrokerState::NotLive)
     }
 
     fn disagreement(&self) -> Option<PartitionVerdict> {
@@ -266,7 +267,9 @@ impl Step<'_, '_> {
     fn canary(&self, leader: BrokerId) -> Option<&Canary> {
         let canary = self.facts.snapshot.brokers.get(&leader)?.canaries.get(&self.partition)?;
         let current = (self.seen.newest.leader, self.seen.newest.leader_epoch);
-        (canary.leader_before == current).then_some(canary)
+        // A refusal is asked for again after ten minutes only; any other answer that is old stands for silence.
+        let fresh = canary.code == 30 || millis_between(canary.at, self.facts.now) <= CANARY_AGE_MS;
+        (fresh && canary.leader_before == current).then_some(canary)
     }
 
     fn shard_at(&self, leader: BrokerId) -> Shard {
@@ -293,7 +296,11 @@ impl Step<'_, '_> {
         let with_shard = |verdict: PartitionVerdict, shard| PartitionVerdict { shard, ..verdict };
         match canary.code {
             0 | 69 => None,
-            14 => Some(with_shard(verdict(Status::Recovering, Cause::Loading { leader }), Shard::Loading)),
+            14 => {
+                let bound = Bound { at: after(canary.same_since, LOADING_MS), assumed: false };
+                let loading = until(facts, bound, Status::Unknown, Cause::Loading { leader });
+                Some(with_shard(loading, Shard::Loading))
+            }
             15 | 16 => Some(self.not_served(leader, canary)),
             30 if self.listed_by_leader(leader) => None,
             30 => Some(with_shard(verdict(Status::Unknown, Cause::Denied { leader }), Shard::Denied)),
@@ -332,10 +339,8 @@ impl Step<'_, '_> {
             .get(&leader)
             .and_then(|sight| sight.groups.known())
             .is_some_and(|listing| listing.code == 14);
-        let may_be_loading =
-            facts.snapshot.brokers.get(&leader).and_then(release).is_some_and(|release| release < (2, 0));
         let lasted = millis_between(canary.same_since, facts.now) >= NOT_SERVED_MS;
-        let failed = lasted && !drift && !loading_others && !may_be_loading;
+        let failed = lasted && !drift && !loading_others;
         let cause = Cause::NotServed { leader, code: canary.code, failed };
         let shard = if failed { Shard::Failed } else { Shard::NotServed };
         if drift {
@@ -370,12 +375,7 @@ impl Step<'_, '_> {
         let facts = self.facts;
         let view = self.seen.newest;
         let min = facts.min_isr(view.replicas.len());
-        let lost: Vec<_> = view
-            .isr
-            .iter()
-            .copied()
-            .filter(|&id| matches!(facts.state(id), BrokerState::Gone | BrokerState::Hung | BrokerState::NotLive))
-            .collect();
+        let lost: Vec<_> = view.isr.iter().copied().filter(|&id| facts.lost(id)).collect();
         let live = view.isr.len() - lost.len();
         if let Some(min) = min.filter(|&min| live < min) {
             return Some(self.below_min(live, min, &lost));
@@ -391,9 +391,8 @@ impl Step<'_, '_> {
         if !facts.past(&bound) {
             return Some(until(facts, bound, Status::Stuck, Cause::CommitsWait { members: lost }));
         }
-        // Past the bound, and still in the ISR: a gone broker blocks commits; one that is silent to us alone does not.
-        let silent_only = lost.iter().all(|id| facts.listed_live.contains(id));
-        (!silent_only).then(|| verdict(Status::Stuck, Cause::CommitsBlocked { members: lost }))
+        // Past the bound, and still in the ISR.
+        Some(verdict(Status::Stuck, Cause::CommitsBlocked { members: lost }))
     }
 
     fn below_min(&self, live: usize, min: usize, lost: &[BrokerId]) -> PartitionVerdict {
@@ -411,7 +410,8 @@ impl Step<'_, '_> {
         let may_heal = live + joining.len() >= min && facts.can_elect();
         let cause = Cause::BelowMinIsr { live, min, joining };
         if may_heal {
-            let since = self.memory.below_min_since.unwrap_or(facts.now);
+            let lost_at = lost.iter().map(|&id| facts.silent_since(id)).max();
+            let since = self.memory.below_min_since.or(lost_at).unwrap_or(facts.now);
             until(facts, facts.replica_bound(since), Status::Stuck, cause)
         } else {
             verdict(Status::Stuck, cause)
@@ -422,15 +422,14 @@ impl Step<'_, '_> {
         let facts = self.facts;
         let view = self.seen.newest;
         let min = facts.min_isr(view.replicas.len());
-        let all_answer =
-            view.isr.iter().all(|&id| matches!(facts.state(id), BrokerState::Answering | BrokerState::Late));
+        let all_answer = view.isr.iter().chain(&view.leader).all(|&id| facts.state(id) == BrokerState::Answering);
         let shard = view.leader.map_or(Shard::Unknown, |leader| match self.shard_at(leader) {
             Shard::Denied => Shard::Serving,
             shard => shard,
         });
         let base = PartitionVerdict {
             shard,
-            writes_verified: min.is_some() && all_answer && matches!(facts.controller, Controller::Known(_)),
+            writes_verified: facts.min_isr_verified() && all_answer && matches!(facts.controller, Controller::Known(_)),
             ..verdict(Status::Working, Cause::None)
         };
         if matches!(facts.controller, Controller::Gone(_)) {
@@ -459,3 +458,6 @@ pub(crate) fn since(memory: &PartitionMemory, status: Status, now: Timestamp) ->
         None => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,18 +14,9 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let facts = context.facts;
     let unreachable = facts.states.iter().filter(|(id, state)| match state {
         BrokerState::NeverReached | BrokerState::Unreadable => true,
-        BrokerState::Gone => past_notice(context, **id),
-        _ => false,
+        _ => facts.unreachable_from_here(**id),
     });
     unreachable.map(|(&broker, _)| explain(context, broker)).collect()
-}
-
-/// Gone for us, and yet listed as live after the cluster should have noticed.
-fn past_notice(context: &Context<'_, '_>, broker: BrokerId) -> bool {
-    let facts = context.facts;
-    facts.listed_live.contains(&broker)
-        && facts.can_elect()
-        && facts.overdue(&facts.election_bound(facts.silent_since(broker)))
 }
 
 fn explain(context: &Context<'_, '_>, broker: BrokerId) -> Finding {
@@ -131,6 +122,15 @@ mod tests {
              $ unstuck serve … --broker-address 1=HOST:PORT
           -> If clients cannot reach 127.0.0.1:9001 either: correct advertised.listeners of broker 1: Clients of its groups would hang just as Unstuck does.
         ");
+    }
+
+    #[test]
+    fn a_tunnel_that_broke_is_not_a_dead_broker() {
+        for why in [Why::ConnectTimeout, Why::Closed, Why::NameNotFound("gone".to_owned()), Why::Refused] {
+            let report = Sample::kraft(3, 6, 1).trouble(1, why.clone()).later(90).report();
+            assert_eq!(report.partitions[0].status, Status::Unknown, "{why:?}");
+            assert!(slugs(&report).contains(&super::SLUG.to_owned()), "{why:?}");
+        }
     }
 
     #[test]

@@ -58,7 +58,9 @@ fn explain(
         None => "It will not heal by itself: the time for an election has passed.".to_owned(),
     });
     finding.evidence = evidence(context, candidates, isr_hidden, stuck, &partitions);
-    if stuck {
+    if stuck && rejoining {
+        finding.remedies = rejoin(candidates);
+    } else if stuck {
         finding.remedies = remedies(context, candidates, isr_hidden, &partitions);
     } else {
         finding.remedies.push(step("Wait for the election", "Restarting brokers now makes it longer."));
@@ -112,6 +114,24 @@ fn evidence(
     evidence
 }
 
+/// The cluster does not hold the candidates for live: an election now would pass them over.
+fn rejoin(candidates: &[BrokerId]) -> Vec<Remedy> {
+    let who = words::brokers(candidates);
+    vec![
+        step(
+            format!("Find out why the cluster does not list {who} as live"),
+            "The log says whether the controllers (KRaft) or ZooKeeper are reached. A leader is elected when they are.",
+        ),
+        step(format!("Then restart {who}"), "After it has registered anew, its data makes it leader. Nothing is lost."),
+        Remedy {
+            title: "Do not run an unclean election".to_owned(),
+            why: "It would pass over the replica that has all commits.".to_owned(),
+            command: None,
+            danger: Some("Loses committed offsets.".to_owned()),
+        },
+    ]
+}
+
 fn remedies(
     context: &Context<'_, '_>,
     candidates: &[BrokerId],
@@ -136,19 +156,25 @@ fn remedies(
             danger: None,
         });
     }
-    remedies.push(Remedy {
-        title: if preferred { "If that changes nothing: elect any live replica" } else { "Elect a leader" }.to_owned(),
-        why: format!("This kind of election takes live in-sync replicas first.{once}"),
-        command: Some(election_command(context, "unclean", first)),
-        danger: Some(if isr_hidden {
-            "If the live replica is not in sync after all, its missing commits are lost.".to_owned()
-        } else {
-            "Loses commits if the in-sync replica stops before the election: look again just before.".to_owned()
-        }),
-    });
+    // Brokers below 2.4, the ones that hide the ISR, have no such election (KIP-460).
+    if !isr_hidden {
+        remedies.push(Remedy {
+            title: if preferred { "If that changes nothing: elect any live replica" } else { "Elect a leader" }
+                .to_owned(),
+            why: format!("This kind of election takes live in-sync replicas first.{once}"),
+            command: Some(election_command(context, "unclean", first)),
+            danger: Some(
+                "Loses commits if the in-sync replica stops before the election: look again just before.".to_owned(),
+            ),
+        });
+    }
     if context.facts.kraft == Some(false) {
         remedies.push(Remedy {
-            title: "If elections are refused: make ZooKeeper choose a new controller".to_owned(),
+            title: if isr_hidden {
+                "Make ZooKeeper choose a new controller".to_owned()
+            } else {
+                "If elections are refused: make ZooKeeper choose a new controller".to_owned()
+            },
             why: "A new controller reads the true state from ZooKeeper and elects what is missing.".to_owned(),
             command: Some("zookeeper-shell.sh ZOOKEEPER:2181 delete /controller".to_owned()),
             danger: Some(
@@ -238,15 +264,20 @@ mod tests {
           not seen: The ISR: releases below 2.4 hide it while there is no leader (KAFKA-8442).
           likely: The controller remembers another leader than ZooKeeper holds, so it saw no reason to elect one.
           not seen: ZooKeeper itself: Unstuck does not look there.
-          -> Elect a leader: This kind of election takes live in-sync replicas first.
-             $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
-             ! If the live replica is not in sync after all, its missing commits are lost.
-          -> If elections are refused: make ZooKeeper choose a new controller: A new controller reads the true state from ZooKeeper and elects what is missing.
+          -> Make ZooKeeper choose a new controller: A new controller reads the true state from ZooKeeper and elects what is missing.
              $ zookeeper-shell.sh ZOOKEEPER:2181 delete /controller
              ! No elections for some seconds. Add your chroot to the path, if the cluster has one.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
              ! Everything else that it leads moves or stops meanwhile.
         ");
+    }
+
+    #[test]
+    fn a_broker_that_the_cluster_does_not_list_is_never_passed_over() {
+        let sample = Sample::kraft(3, 3, 3).isr(0, &[1]).isolated(1).no_leader(0, &[1]).later(60);
+        let text = text(&sample.report(), super::SLUG);
+        assert!(text.contains("does not list it as live yet"), "{text}");
+        assert!(!text.contains("$ kafka-leader-election"), "{text}");
     }
 
     #[test]

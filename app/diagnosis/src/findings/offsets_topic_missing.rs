@@ -27,7 +27,7 @@ fn wanted_factor(context: &Context<'_, '_>) -> Option<usize> {
 }
 
 fn absent(context: &Context<'_, '_>) -> Finding {
-    let live = context.facts.answering.len();
+    let live = context.facts.answering.union(&context.facts.listed_live).count();
     let proof =
         seen_("DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.".to_owned());
     match wanted_factor(context) {
@@ -37,9 +37,9 @@ fn absent(context: &Context<'_, '_>) -> Finding {
                 Severity::Error,
                 format!(
                     "__consumer_offsets does not exist and cannot be created: offsets.topic.replication.factor is \
-                     {factor}, and {} {}.",
+                     {factor}, and {} {} live.",
                     words::count(live, "broker"),
-                    if live == 1 { "answers" } else { "answer" }
+                    if live == 1 { "is" } else { "are" }
                 ),
             );
             finding.outlook = Some("The first consumer will hang, and its client will log nothing.".to_owned());
@@ -100,7 +100,7 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
         title: "Then set each group's position by time, while the group is stopped".to_owned(),
         why: "Use the time at which the topic was last seen.".to_owned(),
         command: Some(format!(
-            "kafka-consumer-groups.sh --bootstrap-server {} --group GROUP --all-topics --reset-offsets --to-datetime \
+            "kafka-consumer-groups.sh --bootstrap-server {} --group GROUP --topic TOPIC --reset-offsets --to-datetime \
              TIME --dry-run",
             context.bootstrap()
         )),
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn it_cannot_be_created_with_too_few_brokers() {
         insta::assert_snapshot!(text(&Sample::kraft(1, 0, 1).absent().report(), super::SLUG), @"
-        [error] __consumer_offsets does not exist and cannot be created: offsets.topic.replication.factor is 3, and 1 broker answers.
+        [error] __consumer_offsets does not exist and cannot be created: offsets.topic.replication.factor is 3, and 1 broker is live.
           outlook: The first consumer will hang, and its client will log nothing.
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.
           -> Start more brokers, until 3 are live: Then the first consumer creates the topic.
@@ -161,16 +161,29 @@ mod tests {
 
     #[test]
     fn gone_after_it_was_there() {
-        insta::assert_snapshot!(text(&Sample::kraft(3, 50, 3).later(60).absent().report(), super::SLUG), @"
+        insta::assert_snapshot!(text(&Sample::kraft(3, 50, 3).later(60).absent().later(10).report(), super::SLUG), @"
         [outage] __consumer_offsets is gone: no group has a coordinator, and all committed offsets are lost.
           outlook: The next consumer creates it anew, empty: groups start where auto.offset.reset says.
           seen: It had 50 partitions and was last seen at 12:01:00 UTC.
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION).
           -> Find out what deleted it, and stop that first: An operator or a script that deletes it once does so again.
           -> Then set each group's position by time, while the group is stopped: Use the time at which the topic was last seen.
-             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group GROUP --all-topics --reset-offsets --to-datetime TIME --dry-run
+             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group GROUP --topic TOPIC --reset-offsets --to-datetime TIME --dry-run
              ! With --execute instead of --dry-run it writes positions: some records are read again or skipped.
         ");
+    }
+
+    #[test]
+    fn one_sample_does_not_prove_it_gone() {
+        let report = Sample::kraft(3, 50, 3).later(60).absent().report();
+        assert!(!slugs(&report).contains(&super::SLUG.to_owned()));
+        assert_eq!(report.headline.status, crate::report::Status::Unknown);
+    }
+
+    #[test]
+    fn brokers_that_others_list_count_as_live() {
+        let report = Sample::kraft(3, 0, 3).absent().never_reached(2).never_reached(3).report();
+        assert_eq!(report.headline.status, crate::report::Status::Working, "{:?}", report.headline);
     }
 
     #[test]

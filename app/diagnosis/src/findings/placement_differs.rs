@@ -3,7 +3,7 @@
 //! Catalogue rows 24 and 25 (KAFKA-7771, KIP-895): brokers freeze the partition count at their start. Anything that
 //! another count does not explain is another implementation, a proxy or a tenant prefix.
 
-use super::{Context, finding, seen_, step};
+use super::{Context, finding, seen_};
 use crate::report::{Finding, PlacementProof, Remedy, Severity};
 
 pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
@@ -18,18 +18,23 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                 "As brokers restart they change to the new count, and groups look for their offsets on other partitions."
                     .to_owned(),
             );
-            finding.remedies.push(step(
-                "Save the committed offsets of all groups before any broker restarts",
-                "Groups whose partition changes find no offsets there and start where auto.offset.reset says.",
-            ));
             finding.remedies.push(Remedy {
-                title: "Then restart all brokers promptly, one after the other, and restore the offsets".to_owned(),
-                why: format!("Afterwards every broker uses {partition_count} partitions."),
+                title: "Save the committed offsets of all groups before any broker restarts".to_owned(),
+                why: "Groups whose partition changes find no offsets there and start where auto.offset.reset says."
+                    .to_owned(),
                 command: Some(format!(
-                    "kafka-consumer-groups.sh --bootstrap-server {} --all-groups --all-topics --reset-offsets \
-                     --to-current --export --dry-run > offsets.csv",
+                    "kafka-consumer-groups.sh --bootstrap-server {} --describe --all-groups --offsets > offsets.txt",
                     context.bootstrap()
                 )),
+                danger: None,
+            });
+            finding.remedies.push(Remedy {
+                title: "Then restart all brokers promptly, one after the other".to_owned(),
+                why: format!(
+                    "Afterwards every broker uses {partition_count} partitions. Set the saved offsets for each group while \
+                     its consumers are stopped: kafka-consumer-groups.sh --reset-offsets --to-offset, by topic and partition."
+                ),
+                command: None,
                 danger: Some(
                     "Between the first and the last restart two brokers may both serve the same group.".to_owned(),
                 ),
@@ -63,8 +68,8 @@ mod tests {
           outlook: As brokers restart they change to the new count, and groups look for their offsets on other partitions.
           seen: FindCoordinator answers fit the older count for every id that was tried, and not the present one.
           -> Save the committed offsets of all groups before any broker restarts: Groups whose partition changes find no offsets there and start where auto.offset.reset says.
-          -> Then restart all brokers promptly, one after the other, and restore the offsets: Afterwards every broker uses 60 partitions.
-             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --all-groups --all-topics --reset-offsets --to-current --export --dry-run > offsets.csv
+             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --all-groups --offsets > offsets.txt
+          -> Then restart all brokers promptly, one after the other: Afterwards every broker uses 60 partitions. Set the saved offsets for each group while its consumers are stopped: kafka-consumer-groups.sh --reset-offsets --to-offset, by topic and partition.
              ! Between the first and the last restart two brokers may both serve the same group.
         ");
         let moved = sample.lookup("my-group");

@@ -86,6 +86,30 @@ impl Sample {
         })
     }
 
+    /// The leader answers as coordinator under the leadership that it sees now.
+    #[must_use]
+    pub fn served_now(mut self, partition: PartitionId) -> Self {
+        let at = self.now();
+        for sight in self.snapshot.brokers.values_mut() {
+            let view = sight.metadata.known().and_then(|view| view.offsets_topic.as_ref()?.partitions.get(&partition));
+            if let (Some(view), Some(canary)) = (view, sight.canaries.get_mut(&partition)) {
+                (canary.leader_before, canary.at) = ((view.leader, view.leader_epoch), at);
+            }
+        }
+        self
+    }
+
+    /// A broker answers, and no other one lists it as live.
+    #[must_use]
+    pub fn isolated(mut self, broker: BrokerId) -> Self {
+        for (id, view) in self.views() {
+            if id != broker {
+                view.brokers.remove(&broker);
+            }
+        }
+        self
+    }
+
     /// Every broker that answers says that this partition has no leader, and this ISR.
     #[must_use]
     pub fn no_leader(self, partition: PartitionId, isr: &[BrokerId]) -> Self {

@@ -58,7 +58,7 @@ impl Fact {
     const ALL: [Self; 6] =
         [Self::Registered, Self::TopicConfigs, Self::Elr, Self::Coordinators, Self::BrokerConfigs, Self::Groups];
     /// What follows leadership, or follows from a coordinator shard that has just come up.
-    const LEADERSHIP: [Self; 4] = [Self::Registered, Self::Elr, Self::Coordinators, Self::Groups];
+    const LEADERSHIP: [Self; 5] = [Self::Registered, Self::Elr, Self::Coordinators, Self::TopicConfigs, Self::Groups];
     const OFTEN: [Self; 2] = [Self::Registered, Self::Elr];
 }
 
