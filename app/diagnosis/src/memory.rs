@@ -359,8 +359,24 @@ impl SeenGroups {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::Status;
+    use crate::report::{BrokerState, Status};
     use crate::sample::Sample;
+    use crate::snapshot::Observed;
+
+    #[test]
+    fn a_refusal_older_than_the_word_that_it_lives_again_is_old_news() {
+        let mut sample = Sample::kraft(3, 6, 3).gone(2).leaderless_after(2).later(6);
+        assert_eq!(sample.report().broker(2).map(|broker| broker.state), Some(BrokerState::Gone));
+        for sight in sample.snapshot.brokers.values_mut() {
+            if let Observed::Known(view) = &mut sight.metadata {
+                view.brokers.insert(2, "127.0.0.1:9002".to_owned());
+            }
+        }
+        let again = sample.later(1);
+        assert_eq!(again.report().broker(2).map(|broker| broker.state), Some(BrokerState::Late));
+        let refused_all_the_same = again.later(5);
+        assert_eq!(refused_all_the_same.report().broker(2).map(|broker| broker.state), Some(BrokerState::Gone));
+    }
 
     #[test]
     fn since_is_when_it_changed_and_nothing_if_it_was_so_before() {

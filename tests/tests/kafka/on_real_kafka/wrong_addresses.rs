@@ -16,6 +16,7 @@ async fn each_wrong_address_gets_a_sentence_and_none_is_stuck() -> Result<()> {
     let cluster = Cluster::kraft(Options { brokers: 2, odd_listeners: true, ..single.clone() }).await?;
     cluster.make_offsets_topic().await?;
     let other = Cluster::kraft(single).await?;
+    other.make_offsets_topic().await?;
 
     let ports = cluster.ports(1);
     let closed = format!("127.0.0.1:{}", free_port()?);
@@ -81,12 +82,13 @@ async fn another_cluster_in_the_list(cluster: &Cluster, other: &Cluster, closed:
     let report = server
         .wait_for_report("the other cluster to be noticed", |report| said(report).contains("another cluster"))
         .await;
-    ensure!(report.brokers.len() == 2, "brokers of one cluster only: {}", brief(&report));
     ensure!(report.headline.status != Status::Stuck, "{}", brief(&report));
-    wait_for("the first cluster's coordinators to work all the same", async || {
+    wait_for("the coordinators of one cluster, the one that answered first, to work all the same", async || {
         let report = server.report().await.map_err(|error| format!("{error:#}"))?;
+        let of_one =
+            report.brokers.len() == cluster.broker_ids().len() || report.brokers.len() == other.broker_ids().len();
         let fine = !report.partitions.is_empty() && report.partitions.iter().all(|one| one.status <= Status::AtRisk);
-        if fine { Ok(()) } else { Err(brief(&report)) }
+        if fine && of_one { Ok(()) } else { Err(brief(&report)) }
     })
     .await;
     Ok(())
