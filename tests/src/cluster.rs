@@ -112,7 +112,8 @@ impl Node {
     fn start(&mut self, release: Release) -> Result<()> {
         let mut command = java(release, self.heap_mb, self.main_class)?;
         command.arg(&self.settings);
-        self.process = Some(Tethered::start(&command, &self.log(), Some(&self.folder))?);
+        // Whichever process is the last to be killed with us removes the folder of the whole cluster.
+        self.process = Some(Tethered::start(&command, &self.log(), self.folder.parent())?);
         Ok(())
     }
 
@@ -327,8 +328,8 @@ impl Cluster {
         for broker in self.broker_ids() {
             let runs = lock(&self.brokers).get_mut(&broker).is_some_and(|node| {
                 let runs = node.process.as_ref().is_some_and(Tethered::is_running);
-                if !runs {
-                    node.process = None;
+                if !runs && let Some(dead) = node.process.take() {
+                    dead.end();
                 }
                 runs
             });

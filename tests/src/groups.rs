@@ -65,6 +65,16 @@ impl Cluster {
         Ok(())
     }
 
+    /// Waits until all replicas of all offsets partitions are in sync.
+    pub async fn wait_until_in_sync(&self) {
+        wait_for("all offsets replicas to be in sync", async || {
+            let topic = self.offsets_topic().map_err(|error| format!("{error:#}"))?;
+            let behind = topic.values().filter(|partition| partition.isr.len() < partition.replicas.len()).count();
+            if behind == 0 && !topic.is_empty() { Ok(()) } else { Err(format!("{behind} partitions are not in sync")) }
+        })
+        .await;
+    }
+
     fn admin(&self) -> Result<AdminClient<DefaultClientContext>> {
         let mut config = ClientConfig::new();
         config.set("bootstrap.servers", self.running_bootstrap()).set("log_level", "0");

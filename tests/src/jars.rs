@@ -127,6 +127,7 @@ pub fn java(release: Release, heap_mb: u32, main_class: &str) -> Result<Command>
 fn log_settings() -> Result<PathBuf> {
     let file = cache_folder().join("log4j.properties");
     if !file.is_file() {
+        fs::create_dir_all(cache_folder()).with_context(|| format!("creating {}", cache_folder().display()))?;
         let partial = cache_folder().join(format!("log4j.{}.partial", std::process::id()));
         let appender = "org.apache.log4j.ConsoleAppender\nlog4j.appender.out.target=System.err";
         let layout = "org.apache.log4j.PatternLayout\nlog4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n";

@@ -22,7 +22,7 @@ word=
 read -r word
 kill -9 "$child" 2>/dev/null
 wait "$child" 2>/dev/null
-if [ "$word" != keep ] && [ -n "$scratch" ]; then rm -rf "$scratch"; rmdir "$(dirname "$scratch")" 2>/dev/null; fi
+if [ "$word" != keep ] && [ -n "$scratch" ]; then rm -rf "$scratch" 2>/dev/null; fi
 exit 0
 "#;
 
@@ -35,7 +35,7 @@ pub struct Tethered {
 }
 
 impl Tethered {
-    /// Starts `command`, whose output goes to the file `log`. `scratch` is removed when this process ends without
+    /// Starts `command`, whose output goes to the file `log`. The folder `scratch` is removed when this process ends without
     /// having called [`end`](Self::end).
     ///
     /// # Errors

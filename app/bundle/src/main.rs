@@ -19,7 +19,7 @@
 //!
 //! ```sh
 //! target/debug/unstuck-bundle --nodejs target/wasm32-unknown-unknown/wasm-release/unstuck_app.wasm target/node
-//! node app/bundle/hash-vectors.mjs target/node/unstuck.js tests/data/hash_vectors.tsv
+//! cargo test --workspace --test jvm_hash      # reads target/node
 //! ```
 
 use std::collections::BTreeMap;

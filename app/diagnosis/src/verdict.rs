@@ -105,7 +105,8 @@ pub(crate) fn judge(
     let mut verdict = verdict.unwrap_or_else(|| step.working());
     verdict.served_by = step.served_by();
     if verdict.shard == Shard::Unknown {
-        verdict.shard = seen.newest.leader.map_or(Shard::Unknown, |leader| step.shard_at(leader));
+        let leader = seen.newest.leader.filter(|leader| facts.answering.contains(leader));
+        verdict.shard = leader.map_or(Shard::Unknown, |leader| step.shard_at(leader));
     }
     verdict
 }

@@ -7,6 +7,7 @@ mod on_real_kafka {
     mod broker_killed;
     mod broker_paused;
     mod browser;
+    mod commits;
     mod count_drift;
     mod fresh_cluster;
     mod group_ids;

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::memory::Memory;
-use crate::report::Status;
+use crate::report::{Shard, Status};
 use crate::sample::Sample;
 use crate::snapshot::{Observed, TopicConfigs};
 
@@ -87,4 +87,11 @@ fn at_risk_is_one_broker_from_stuck_with_more_brokers_than_replicas() {
     assert_eq!(status(&Sample::kraft(1, 3, 1)), Status::Working);
     assert_eq!(status(&Sample::kraft(4, 1, 3).isr(0, &[1, 2]).min_isr(2)), Status::AtRisk);
     assert_eq!(status(&Sample::kraft(4, 1, 3).isr(0, &[1, 2]).min_isr(1)), Status::Working);
+}
+
+#[test]
+fn a_coordinator_that_is_gone_serves_nothing() {
+    for sample in [Sample::kraft(3, 6, 1).gone(1), Sample::kraft(3, 3, 3).gone(1), Sample::kraft(3, 6, 1).hung(1, 5)] {
+        assert_eq!(sample.report().partitions[0].shard, Shard::Unknown);
+    }
 }

@@ -40,12 +40,7 @@ async fn a_rolling_restart_is_recovering_and_never_stuck() -> Result<()> {
             cluster.stop(broker).await?;
             cluster.restart_and_wait(broker).await?;
             // As an operator does: the next one only when all replicas are in sync again.
-            wait_for("all offsets replicas to be in sync", async || {
-                let topic = cluster.offsets_topic().map_err(|error| format!("{error:#}"))?;
-                let behind = topic.values().filter(|partition| partition.isr.len() < 3).count();
-                if behind == 0 { Ok(()) } else { Err(format!("{behind} partitions are not in sync")) }
-            })
-            .await;
+            cluster.wait_until_in_sync().await;
         }
         Ok(())
     })

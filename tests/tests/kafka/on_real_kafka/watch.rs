@@ -1,28 +1,19 @@
 //! Verdicts beside the truth: what Unstuck says of a group, and whether its commits go through, moment by moment.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use unstuck_diagnosis::GroupId;
 use unstuck_diagnosis::report::Status;
 use unstuck_tests::cluster::Cluster;
-use unstuck_tests::raw::Connection;
 use unstuck_tests::server::{UnstuckServer, brief_lookup};
-use unstuck_tests::wait::wait_for;
 
-/// After this time without an answer a commit counts as refused.
-const PATIENCE: Duration = Duration::from_secs(1);
+use super::commits::{Commits, Committing};
 
-/// One attempt to commit.
-#[derive(Clone, Copy, Debug)]
-struct Commit {
-    begun: Instant,
-    ended: Instant,
-    accepted: bool,
-}
+/// How long before commits go through again a group may be called working: on a busy machine the brokers' caches, and
+/// with them clients, follow a new leader with a delay.
+const EARLY: Duration = Duration::from_secs(1);
 
 /// One answer of Unstuck.
 #[derive(Clone, Debug)]
@@ -36,15 +27,14 @@ struct Verdict {
 pub(super) struct Watched {
     groups: Vec<GroupId>,
     began: Instant,
-    commits: BTreeMap<GroupId, Vec<Commit>>,
+    commits: BTreeMap<GroupId, Commits>,
     verdicts: Vec<Verdict>,
     /// The first answer of each status in full, for messages.
     firsts: BTreeMap<Status, String>,
-    /// What was wrong with commits, for messages.
-    refusals: BTreeSet<String>,
 }
 
-/// Watches while `during` runs, which begins when commits of each group went through: asks for verdicts about 20 times a second, and commits for each of `committing` about 10 times a second.
+/// Watches while `during` runs, which begins when commits of each group went through: asks for the verdicts on `groups`
+/// about 20 times a second, and goes on committing for each of `committing`.
 pub(super) async fn watch(
     cluster: &Cluster,
     server: &UnstuckServer,
@@ -53,44 +43,8 @@ pub(super) async fn watch(
     during: impl Future<Output = Result<()>>,
 ) -> Result<Watched> {
     let began = Instant::now();
-    let stop = Arc::new(AtomicBool::new(false));
-    let flowing = Arc::new(AtomicUsize::new(0));
-    let addresses: Vec<String> = cluster.broker_ids().into_iter().map(|id| cluster.address(id)).collect();
-    let committers: Vec<_> = committing
-        .iter()
-        .map(|group| {
-            let (stop, flowing) = (Arc::clone(&stop), Arc::clone(&flowing));
-            let (addresses, group) = (addresses.clone(), group.clone());
-            std::thread::spawn(move || {
-                let mut commits = Vec::new();
-                let mut connections = BTreeMap::new();
-                let mut refusals = BTreeSet::new();
-                while !stop.load(Ordering::Relaxed) {
-                    let begun = Instant::now();
-                    let outcome = commit(&mut connections, &addresses, &group);
-                    let accepted = outcome.as_ref().is_ok_and(|code| *code == 0);
-                    if !accepted {
-                        refusals.insert(match outcome {
-                            Ok(code) => format!("error {code}"),
-                            Err(error) => format!("{error:#}"),
-                        });
-                    }
-                    if accepted && !commits.iter().any(|commit: &Commit| commit.accepted) {
-                        flowing.fetch_add(1, Ordering::Relaxed);
-                    }
-                    commits.push(Commit { begun, ended: Instant::now(), accepted });
-                    std::thread::sleep(Duration::from_millis(100));
-                }
-                (group, commits, refusals)
-            })
-        })
-        .collect();
-
-    wait_for("commits of each group to go through", async || {
-        let count = flowing.load(Ordering::Relaxed);
-        if count == committing.len() { Ok(()) } else { Err(format!("{count} of {}", committing.len())) }
-    })
-    .await;
+    let clients = Committing::start(cluster, committing);
+    clients.wait_until_flowing().await;
     let mut verdicts = Vec::new();
     let mut firsts = BTreeMap::new();
     let outcome = {
@@ -109,51 +63,9 @@ pub(super) async fn watch(
             }
         }
     };
-    stop.store(true, Ordering::Relaxed);
-    let mut watched = Watched {
-        groups: groups.to_vec(),
-        began,
-        commits: BTreeMap::new(),
-        verdicts,
-        firsts,
-        refusals: BTreeSet::new(),
-    };
-    for thread in committers {
-        let (group, commits, refusals) = thread.join().map_err(|_| anyhow::anyhow!("a committing thread panicked"))?;
-        watched.commits.insert(group, commits);
-        watched.refusals.extend(refusals);
-    }
+    let watched = Watched { groups: groups.to_vec(), began, commits: clients.stop()?, verdicts, firsts };
     outcome.with_context(|| watched.summary())?;
     Ok(watched)
-}
-
-/// Commits as a client does that finds its coordinator anew each time.
-fn commit(connections: &mut BTreeMap<String, Connection>, addresses: &[String], group: &GroupId) -> Result<i16> {
-    let mut call = |address: &String, then: &mut dyn FnMut(&mut Connection) -> Result<Result<i32, i16>>| {
-        let mut connection = match connections.remove(address) {
-            Some(connection) => connection,
-            None => Connection::open(address, PATIENCE)?,
-        };
-        let answer = then(&mut connection)?;
-        connections.insert(address.clone(), connection);
-        anyhow::Ok(answer)
-    };
-    let mut named = None;
-    for address in addresses {
-        if let Ok(Ok(id)) = call(address, &mut |connection| connection.find_coordinator(group.as_str())) {
-            named = Some(id);
-            break;
-        }
-    }
-    let id = named.context("nobody names a coordinator")?;
-    // Broker ids begin at 1, in the order of the addresses.
-    let address = addresses.get(usize::try_from(id - 1)?).context("the coordinator's address")?;
-    match call(address, &mut |connection| {
-        connection.commit(group.as_str(), "orders", 1).map(|code| Ok(i32::from(code)))
-    })? {
-        Ok(code) => Ok(i16::try_from(code)?),
-        Err(code) => Ok(code),
-    }
 }
 
 impl Watched {
@@ -164,7 +76,7 @@ impl Watched {
 
     /// How long commits of any watched group were refused at a stretch, at most.
     pub(super) fn longest_refusal(&self) -> Duration {
-        let all = self.commits.values().flat_map(|commits| refusals(commits));
+        let all = self.commits.values().flat_map(Commits::refusals);
         all.map(|(from, to)| to - from).max().unwrap_or_default()
     }
 
@@ -173,10 +85,10 @@ impl Watched {
     pub(super) fn never_working_while_refused(&self, notice: Duration) -> Result<()> {
         for (group, commits) in &self.commits {
             let column = self.groups.iter().position(|one| one == group).context("a watched group")?;
-            for (from, to) in refusals(commits) {
+            for (from, to) in commits.refusals() {
                 let wrong = self.verdicts.iter().find(|verdict| {
                     verdict.at > from + notice
-                        && verdict.at < to
+                        && verdict.at + EARLY < to
                         && matches!(verdict.statuses[column], Status::Working | Status::AtRisk)
                 });
                 if let Some(verdict) = wrong {
@@ -226,32 +138,10 @@ impl Watched {
             text += first;
         }
         for (group, commits) in &self.commits {
-            let accepted = commits.iter().filter(|commit| commit.accepted).count();
-            text += &format!("{group}: {accepted} of {} commits accepted\n", commits.len());
+            let refused: Vec<&String> = commits.0.iter().filter_map(|commit| commit.refused.as_ref()).collect();
+            let reasons: BTreeSet<&String> = refused.iter().copied().collect();
+            text += &format!("{group}: {} of {} commits refused: {reasons:?}\n", refused.len(), commits.0.len());
         }
-        text += &format!("commits failed with {:?}\n", self.refusals);
         text
     }
-}
-
-/// Stretches in which no commit went through: from the end of the last accepted one to the beginning of the next.
-fn refusals(commits: &[Commit]) -> Vec<(Instant, Instant)> {
-    let mut stretches = Vec::new();
-    let mut last_accepted: Option<Commit> = None;
-    let mut refused = false;
-    for commit in commits {
-        if commit.accepted {
-            if let (Some(last), true) = (last_accepted, refused) {
-                stretches.push((last.ended, commit.begun));
-            }
-            last_accepted = Some(*commit);
-            refused = false;
-        } else {
-            refused = true;
-        }
-    }
-    if let (Some(last), true, Some(end)) = (last_accepted, refused, commits.last()) {
-        stretches.push((last.ended, end.ended));
-    }
-    stretches
 }
