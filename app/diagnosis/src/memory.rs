@@ -421,6 +421,27 @@ mod tests {
     }
 
     #[test]
+    fn a_hundred_thousand_groups_are_counted_and_few_are_named() {
+        let mut sample = Sample::kraft(3, 50, 1);
+        let listed = crate::snapshot::ListedGroup { protocol_type: "consumer".to_owned(), ..Default::default() };
+        for n in 0..100_000 {
+            let id = crate::GroupId(format!("group-{n}"));
+            let leader = crate::placement::partition_for(&id, 50).map_or(1, |partition| partition % 3 + 1);
+            let listing = sample.snapshot.brokers.get_mut(&leader).map(|sight| &mut sight.groups);
+            if let Some(crate::snapshot::Observed::Known(listing)) = listing {
+                let listing = std::sync::Arc::make_mut(listing);
+                listing.at = sample.snapshot.taken_at + jiff::SignedDuration::from_millis(1);
+                listing.groups.insert(id, listed.clone());
+            }
+        }
+        let report = sample.later(1).gone(1).report();
+        assert_eq!(report.groups.total, 100_000);
+        let stuck = report.groups.by_status[&Status::Stuck];
+        assert!((30_000..40_000).contains(&stuck), "17 of 50 partitions: {stuck}");
+        assert_eq!(report.groups.stuck.len(), crate::report::NAMED_GROUPS_CAP);
+    }
+
+    #[test]
     fn a_broker_that_is_back_in_time_never_made_anything_stuck() {
         let sample = Sample::kraft(3, 3, 3).gone(1);
         assert_eq!(sample.report().partitions[0].status, Status::Recovering);
