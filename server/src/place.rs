@@ -55,7 +55,7 @@ mod tests {
         insta::assert_snapshot!(render(&steps(&["my-group", "polygenelubricants", "", "tail "]), false), @r#"
         "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
         "polygenelubricants".hashCode() = -2147483648, abs 0, mod 50 = partition 0 of __consumer_offsets
-        "(empty id)".hashCode() = 0, abs 0, mod 50 = partition 0 of __consumer_offsets
+        "".hashCode() = 0, abs 0, mod 50 = partition 0 of __consumer_offsets
         "tail␠".hashCode() = 110122448, abs 110122448, mod 50 = partition 48 of __consumer_offsets
         "#);
     }

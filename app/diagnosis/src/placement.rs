@@ -46,9 +46,9 @@ impl PlacementSteps {
     /// One line that shows each step.
     #[must_use]
     pub fn sentence(&self) -> String {
+        let shown = if self.group.0.is_empty() { String::new() } else { self.group.visible() };
         format!(
-            "\"{}\".hashCode() = {}, abs {}, mod {} = partition {} of __consumer_offsets",
-            self.group,
+            "\"{shown}\".hashCode() = {}, abs {}, mod {} = partition {} of __consumer_offsets",
             self.java_hash,
             kafka_abs(self.java_hash),
             self.partition_count,
@@ -84,6 +84,11 @@ mod tests {
         insta::assert_snapshot!(
             steps.sentence(),
             @r#""my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets"#
+        );
+        let empty = PlacementSteps::of(&"".into(), 50).expect("50 partitions");
+        insta::assert_snapshot!(
+            empty.sentence(),
+            @r#""".hashCode() = 0, abs 0, mod 50 = partition 0 of __consumer_offsets"#
         );
     }
 }
