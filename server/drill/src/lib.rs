@@ -1,0 +1,3 @@
+//! Drills: clusters that fail on purpose, and speak the Kafka protocol while they do.
+
+pub mod scenario;

@@ -1,0 +1,242 @@
+//! The small values of a scenario file: times, sizes, and sets of partitions.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A time such as `20s`, `250ms`, `1m 30s` or `2d`: scenario time, counted from its beginning or from a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub Duration);
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a time: write a number with ms, s, m, h or d, such as `20s` or `1m 30s`");
+        let mut total = Duration::ZERO;
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(wrong());
+        }
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+            let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+            rest = &rest[digits..];
+            let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+            let milliseconds = match &rest[..letters] {
+                "ms" => 1,
+                "s" => 1_000,
+                "m" => 60_000,
+                "h" => 3_600_000,
+                "d" => 86_400_000,
+                _ => return Err(wrong()),
+            };
+            total += Duration::from_millis(number.checked_mul(milliseconds).ok_or_else(wrong)?);
+            rest = rest[letters..].trim_start();
+        }
+        Ok(Self(total))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = self.0.as_millis();
+        if milliseconds == 0 {
+            return f.write_str("0s");
+        }
+        let mut rest = milliseconds;
+        let mut first = true;
+        for (unit, size) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
+            let count = rest / size;
+            rest %= size;
+            if count > 0 {
+                write!(f, "{}{count}{unit}", if first { "" } else { " " })?;
+                first = false;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A size such as `80 MiB`, `2 GiB`, `500 kB`, or a plain number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a size: write bytes as a number, or with kB, MB, GB, KiB, MiB or GiB");
+        let text = text.trim();
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let number: u64 = text[..digits].parse().map_err(|_| wrong())?;
+        let unit: u64 = match text[digits..].trim() {
+            "" | "B" => 1,
+            "kB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            _ => return Err(wrong()),
+        };
+        number.checked_mul(unit).map(Self).ok_or_else(wrong)
+    }
+}
+
+/// Which partitions: a number, a list of numbers, or text such as `0-9, 12` or `all`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Partitions {
+    /// Each partition of the topic.
+    #[default]
+    All,
+    /// These, ascending.
+    These(Vec<i32>),
+}
+
+impl Partitions {
+    /// The numbers meant, of a topic with so many partitions. Numbers beyond the topic are left out.
+    #[must_use]
+    pub fn of(&self, count: i32) -> Vec<i32> {
+        match self {
+            Self::All => (0..count).collect(),
+            Self::These(numbers) => numbers.iter().copied().filter(|number| (0..count).contains(number)).collect(),
+        }
+    }
+
+    /// Whether a partition is meant.
+    #[must_use]
+    pub fn contains(&self, partition: i32) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(numbers) => numbers.contains(&partition),
+        }
+    }
+
+    /// The highest number named.
+    #[must_use]
+    pub fn highest(&self) -> Option<i32> {
+        match self {
+            Self::All => None,
+            Self::These(numbers) => numbers.iter().copied().max(),
+        }
+    }
+}
+
+impl FromStr for Partitions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` names no partitions: write `all`, `3`, or ranges such as `0-9, 12`");
+        if text.trim() == "all" {
+            return Ok(Self::All);
+        }
+        let mut numbers = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            let from: i32 = from.trim().parse().map_err(|_| wrong())?;
+            let to: i32 = to.trim().parse().map_err(|_| wrong())?;
+            if from > to || to > 100_000 {
+                return Err(wrong());
+            }
+            numbers.extend(from..=to);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(Self::These(numbers))
+    }
+}
+
+/// Text, or a plain number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(i64),
+    Text(String),
+    Numbers(Vec<i32>),
+}
+
+impl Written {
+    fn text(self) -> Result<String, String> {
+        match self {
+            Self::Number(number) => Ok(number.to_string()),
+            Self::Text(text) => Ok(text),
+            Self::Numbers(numbers) => Ok(numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+        }
+    }
+}
+
+macro_rules! written_as_text {
+    ($type:ident, $what:literal, $example:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let written = Written::deserialize(deserializer)
+                    .map_err(|_| de::Error::custom(concat!("expected ", $what, ", such as ", $example)))?;
+                written.text().and_then(|text| text.parse()).map_err(de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "description": concat!($what, ", such as ", $example),
+                    "type": ["string", "integer", "array"]
+                })
+            }
+        }
+    };
+}
+
+written_as_text!(Time, "a time", "`20s`");
+written_as_text!(Size, "a size", "`80 MiB`");
+written_as_text!(Partitions, "partitions", "`3`, `[1, 2]`, `\"0-9, 12\"` or `\"all\"`");
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written() {
+        for (text, milliseconds) in [("20s", 20_000), ("250ms", 250), ("1m 30s", 90_000), ("2d", 172_800_000), ("0s", 0)] {
+            let time: Time = text.parse().expect(text);
+            assert_eq!(time.0, Duration::from_millis(milliseconds));
+            assert_eq!(time.to_string(), text);
+        }
+        for text in ["", "20", "s", "20 s", "-1s", "1y"] {
+            assert!(text.parse::<Time>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, bytes) in [("80 MiB", 80 << 20), ("12", 12), ("3kB", 3_000), ("2 GB", 2_000_000_000)] {
+            assert_eq!(text.parse(), Ok(Size(bytes)));
+        }
+        assert!("many".parse::<Size>().is_err());
+        assert!("99999999999 GiB".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn partitions_are_read() {
+        assert_eq!("all".parse(), Ok(Partitions::All));
+        assert_eq!("0-2, 7".parse(), Ok(Partitions::These(vec![0, 1, 2, 7])));
+        for text in ["", "a", "5-2", "1,,2", "0-99999999"] {
+            assert!(text.parse::<Partitions>().is_err(), "{text}");
+        }
+        assert_eq!(Partitions::These(vec![1, 9]).of(5), [1]);
+        assert_eq!(Partitions::All.of(2), [0, 1]);
+    }
+}
