@@ -1,190 +1,78 @@
-//! The client's eye: the cluster as an ordinary client sees it, through librdkafka with every security mechanism that
-//! clients have.
-//!
-//! A consumer without `group.id`: it never looks for a coordinator and creates nothing. It is polled, so that its event
-//! queue stays empty and OAUTHBEARER tokens are refreshed. Everything here blocks, so it has a thread of its own.
+//! The client's eye: the cluster as an ordinary client sees it, which asks whoever answers for all topics.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+mod librdkafka;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use rdkafka::ClientConfig;
-use rdkafka::client::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::metadata::Metadata;
+use tokio_util::task::TaskTracker;
 use unstuck_diagnosis::snapshot::{ClientView, LEADERLESS_CAP, LeaderlessPartition, Why};
 use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC};
-use unstuck_wire::messages::metadata::{BrokerAddress, host_port};
 
-use crate::probe::CLIENT_ID;
+use crate::ClientEye;
 use crate::shared::Shared;
 
-/// How long a metadata request may take; the thread notices a stop only after it.
+/// How long a metadata request may take. The thread of librdkafka notices a stop only after it.
 const METADATA_DEADLINE: Duration = Duration::from_secs(3);
-const POLL: Duration = Duration::from_millis(100);
-/// How long the first login may take before metadata is asked for.
-const LOGIN: Duration = Duration::from_millis(500);
-/// The pause after a refused login: too many of them lock an account.
-const AFTER_REFUSAL: Duration = Duration::from_secs(30);
-/// Properties that are ours to set, or that would make a group member of us.
-const OURS: [&str; 5] =
-    ["bootstrap.servers", "metadata.broker.list", "client.id", "group.id", "allow.auto.create.topics"];
 
-/// Starts the thread. It ends by itself soon after the collector stops; nobody waits for it, because a request to a
-/// dead cluster blocks it for seconds.
-pub(crate) fn start(shared: Arc<Shared>) {
-    let spawned = std::thread::Builder::new().name("client-eye".to_owned()).spawn({
-        let shared = Arc::clone(&shared);
-        move || watch(&shared)
-    });
-    if let Err(error) = spawned {
-        shared.client(Err(Why::Client(format!("no thread for the client: {error}"))));
-    }
-}
-
-fn watch(shared: &Shared) {
-    let mut failing = None;
-    while !shared.stop.is_cancelled() {
-        match look(shared, &mut failing) {
-            End::Stopped => {}
-            End::Invalid(text) => {
-                tracing::warn!(cluster = shared.config.name, "client: {text}");
-                shared.client(Err(Why::Client(text)));
-                return;
-            }
-            End::LoginRefused => {
-                let again = Instant::now() + AFTER_REFUSAL;
-                while Instant::now() < again && !shared.stop.is_cancelled() {
-                    std::thread::sleep(POLL);
-                }
-            }
+/// Starts to look.
+pub(crate) fn start(shared: Arc<Shared>, tasks: &TaskTracker) {
+    match shared.surroundings.client_eye {
+        ClientEye::Librdkafka => librdkafka::start(shared),
+        ClientEye::Wire => {
+            tasks.spawn(async move {
+                let stop = shared.stop.clone();
+                stop.run_until_cancelled(wire::watch(&shared)).await;
+            });
         }
     }
 }
 
-/// Why a client's time ended.
-enum End {
-    Stopped,
-    /// The properties are not valid.
-    Invalid(String),
-    LoginRefused,
+/// A topic as either eye tells it.
+struct Topic<'a, P> {
+    name: &'a str,
+    partitions: P,
 }
 
-fn look(shared: &Shared, failing: &mut Option<String>) -> End {
-    let cluster = &shared.config.name;
-    let eye = match open(shared) {
-        Ok(eye) => eye,
-        Err(error) => return End::Invalid(words(&error)),
-    };
-    if eye.context().logs_in {
-        // The first connection is made without being asked; see how it ends before asking for more.
-        let until = Instant::now() + LOGIN;
-        while Instant::now() < until && !eye.context().refused() {
-            drop(eye.poll(POLL));
-        }
-    }
-    let mut next = Instant::now();
-    while !shared.stop.is_cancelled() {
-        let refused = eye.context().refused();
-        if refused || Instant::now() >= next {
-            next = Instant::now() + shared.config.cadence.client;
-            let seen = ask(shared, &eye);
-            let failure = seen.as_ref().err().cloned();
-            if failure != *failing {
-                match &failure {
-                    Some(text) => tracing::warn!(cluster, "client: {text}"),
-                    None => tracing::info!(cluster, "client: answers again"),
-                }
-                *failing = failure;
-            }
-            shared.client(seen.map_err(Why::Client));
-        }
-        if refused {
-            return End::LoginRefused;
-        }
-        // No messages can come, only events: errors and token refreshes, which the context handles.
-        drop(eye.poll(POLL));
-    }
-    End::Stopped
+struct Partition<'a> {
+    number: i32,
+    leader: Option<BrokerId>,
+    replicas: &'a [BrokerId],
+    isr: &'a [BrokerId],
 }
 
-/// The cluster as the client sees it, or its words about why it does not.
-fn ask(shared: &Shared, eye: &BaseConsumer<Eye>) -> Result<ClientView, String> {
-    if let Some(refusal) = eye.context().refusal().filter(|_| eye.context().logs_in) {
-        return Err(refusal);
-    }
-    let seen = eye.fetch_metadata(None, METADATA_DEADLINE);
-    // Errors come as events: this takes those that say more than the result does.
-    drop(eye.poll(Duration::ZERO));
-    let refusal = eye.context().take_refusal();
-    let metadata = seen.map_err(|error| refusal.unwrap_or_else(|| words(&error)))?;
-    // Where only an authenticated client gets in, the brokers are shown with why the probe does not. Else the probe
-    // knows better: librdkafka does not notice when its bootstrap list leads to two clusters.
-    if shared.no_way_in() {
-        shared.learn(&addresses(&metadata));
-    }
-    Ok(view(&metadata))
-}
-
-fn open(shared: &Shared) -> Result<BaseConsumer<Eye>, KafkaError> {
-    let security = shared.config.properties.get("security.protocol").map(|protocol| protocol.to_ascii_lowercase());
-    let logs_in = security.is_some_and(|protocol| protocol.starts_with("sasl"));
-    let mut properties = ClientConfig::new();
-    // librdkafka logs in again at each connection: slowly enough that a refusal is noticed before the next attempt.
-    properties
-        .set("reconnect.backoff.ms", if logs_in { "1000" } else { "100" })
-        .set("reconnect.backoff.max.ms", "1000");
-    for (name, value) in &shared.config.properties {
-        if !OURS.contains(&name.as_str()) {
-            properties.set(name, value);
-        }
-    }
-    properties
-        .set("bootstrap.servers", shared.config.bootstrap.join(","))
-        .set("client.id", CLIENT_ID)
-        .set("allow.auto.create.topics", "false");
-    properties.create_with_context(Eye { cluster: shared.config.name.clone(), logs_in, refusal: Mutex::default() })
-}
-
-fn words(error: &KafkaError) -> String {
-    error.rdkafka_error_code().map_or_else(|| error.to_string(), |code| code.to_string())
-}
-
-fn addresses(metadata: &Metadata) -> BTreeMap<BrokerId, BrokerAddress> {
-    metadata
-        .brokers()
-        .iter()
-        .map(|broker| (broker.id(), BrokerAddress { address: host_port(broker.host(), broker.port()), rack: None }))
-        .collect()
-}
-
-fn view(metadata: &Metadata) -> ClientView {
+/// What is kept of an answer about all topics.
+fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
+    at: Timestamp,
+    brokers: impl Iterator<Item = BrokerId>,
+    topics: impl Iterator<Item = Topic<'a, P>>,
+) -> ClientView {
     let mut view = ClientView {
-        at: Timestamp::now(),
-        brokers: metadata.brokers().iter().map(rdkafka::metadata::MetadataBroker::id).collect(),
-        topic_count: metadata.topics().len(),
+        at,
+        brokers: brokers.collect(),
+        topic_count: 0,
         partition_count: 0,
         leaderless_count: 0,
         leaderless: Vec::new(),
         offsets_topic_partitions: None,
     };
     view.brokers.sort_unstable();
-    for topic in metadata.topics() {
-        view.partition_count += topic.partitions().len();
-        if topic.name() == OFFSETS_TOPIC {
-            view.offsets_topic_partitions = Some(topic.partitions().len());
+    for topic in topics {
+        view.topic_count += 1;
+        view.partition_count += topic.partitions.len();
+        if topic.name == OFFSETS_TOPIC {
+            view.offsets_topic_partitions = Some(topic.partitions.len());
             continue;
         }
-        for partition in topic.partitions().iter().filter(|partition| partition.leader() < 0) {
+        for partition in topic.partitions.filter(|partition| partition.leader.is_none()) {
             view.leaderless_count += 1;
             view.leaderless.push(LeaderlessPartition {
-                topic: topic.name().to_owned(),
-                partition: partition.id(),
-                replicas: partition.replicas().to_vec(),
-                isr: partition.isr().to_vec(),
+                topic: topic.name.to_owned(),
+                partition: partition.number,
+                replicas: partition.replicas.to_vec(),
+                isr: partition.isr.to_vec(),
             });
         }
     }
@@ -193,44 +81,16 @@ fn view(metadata: &Metadata) -> ClientView {
     view
 }
 
-/// Passes librdkafka's words on to our log, and keeps those about a refused login or TLS handshake.
-struct Eye {
-    cluster: String,
-    logs_in: bool,
-    refusal: Mutex<Option<String>>,
-}
-
-impl Eye {
-    fn refusal(&self) -> Option<String> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The last refusal; forgotten now, unless it is one of a login.
-    fn take_refusal(&self) -> Option<String> {
-        if self.logs_in {
-            return self.refusal();
+/// Publishes what the client saw, or its words about why it sees nothing; logs when that begins and ends.
+fn publish(shared: &Shared, seen: Result<ClientView, String>, failing: &mut Option<String>) {
+    let cluster = &shared.config.name;
+    let failure = seen.as_ref().err().cloned();
+    if failure != *failing {
+        match &failure {
+            Some(text) => tracing::warn!(cluster, "client: {text}"),
+            None => tracing::info!(cluster, "client: answers again"),
         }
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
+        *failing = failure;
     }
-
-    fn refused(&self) -> bool {
-        self.logs_in && self.refusal().is_some()
-    }
+    shared.client(seen.map_err(Why::Client));
 }
-
-impl ClientContext for Eye {
-    fn log(&self, _level: RDKafkaLogLevel, facility: &str, text: &str) {
-        tracing::debug!(cluster = self.cluster, facility, "{text}");
-    }
-
-    fn error(&self, error: KafkaError, reason: &str) {
-        tracing::debug!(cluster = self.cluster, "{error}: {reason}");
-        if let Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL) = error.rdkafka_error_code() {
-            // Without its times, which would make every repetition look like news.
-            let text = reason.split(" (after ").next().unwrap_or(reason).to_owned();
-            *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-        }
-    }
-}
-
-impl ConsumerContext for Eye {}

@@ -11,7 +11,7 @@ use unstuck_diagnosis::snapshot::{BrokerSight, Observed, Snapshot};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
 use crate::shared::{Shared, partition_count};
-use crate::{ClusterConfig, DetailError, client, detail, probe};
+use crate::{ClusterConfig, DetailError, Surroundings, client, detail, probe};
 
 /// Changes within this time are published together.
 const COALESCE: Duration = Duration::from_millis(10);
@@ -33,12 +33,21 @@ impl Collector {
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn start(config: ClusterConfig) -> Self {
-        let shared = Arc::new(Shared::new(config));
+        Self::start_with(config, Surroundings::default())
+    }
+
+    /// As [`start`](Self::start), in other surroundings than the real ones: for drills and their checks.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn start_with(config: ClusterConfig, surroundings: Surroundings) -> Self {
+        let shared = Arc::new(Shared::new(config, surroundings));
         let (sender, snapshots) = watch::channel(Arc::new(shared.snapshot()));
         let tasks = TaskTracker::new();
         tasks.spawn(probe::supervise(Arc::clone(&shared), tasks.clone()));
         tasks.spawn(publish(Arc::clone(&shared), sender));
-        client::start(Arc::clone(&shared));
+        client::start(Arc::clone(&shared), &tasks);
         Self { shared, snapshots, tasks }
     }
 
@@ -114,6 +123,7 @@ async fn publish(shared: Arc<Shared>, sender: watch::Sender<Arc<Snapshot>>) {
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            biased;
             () = shared.stop.cancelled() => return,
             () = shared.changed.notified() => sleep(COALESCE).await,
             _ = heartbeat.tick() => {}

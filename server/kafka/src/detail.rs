@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 use unstuck_diagnosis::lookup::{CommittedOffset, GroupDetail, GroupMember, MEMBERS_CAP, OFFSETS_CAP};
 use unstuck_diagnosis::snapshot::{Why, error_name};
@@ -13,9 +12,9 @@ use unstuck_wire::messages::groups::{
     ConsumerGroupDescribeRequest, DescribeGroupsRequest, GroupDescription, ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,
 };
-use unstuck_wire::messages::metadata::{MetadataAnswer, MetadataRequest, Topics};
+use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest, PartitionOffset};
-use unstuck_wire::{Api, Connection, Request, WireError};
+use unstuck_wire::{Api, Connection, Dial, Request, WireError};
 
 use crate::probe::{CLIENT_ID, NAMES_SAFELY};
 use crate::shared::Shared;
@@ -55,9 +54,9 @@ struct Timed {
 }
 
 impl Timed {
-    async fn open(address: &str, until: Instant) -> Result<Self, WireError> {
+    async fn open(dialer: &dyn Dial, address: &str, until: Instant) -> Result<Self, WireError> {
         let left = || until.saturating_duration_since(Instant::now());
-        let mut connection = Connection::connect(address, CLIENT_ID, left()).await?;
+        let mut connection = Connection::connect_by(dialer, address, CLIENT_ID, left()).await?;
         connection.handshake(left()).await?;
         Ok(Self { connection, until })
     }
@@ -82,7 +81,7 @@ pub(crate) async fn fetch(
     let until = Instant::now() + deadline;
     let address = shared.address(coordinator).ok_or(DetailError::NoAddress(coordinator))?;
     let failed = |error: WireError| DetailError::Broker { broker: coordinator, why: why(&error) };
-    let mut asked = Timed::open(&address, until).await.map_err(failed)?;
+    let mut asked = Timed::open(shared.surroundings.dialer.as_ref(), &address, until).await.map_err(failed)?;
     let listed = shared.listed_type(group);
     let (group_type, description) = describe(&mut asked, group, listed.as_deref()).await.map_err(failed)?;
     if description.error != 0 && description.error != GROUP_ID_NOT_FOUND {
@@ -94,7 +93,7 @@ pub(crate) async fn fetch(
         Err(text) => (Err(text), 0),
     };
     Ok(GroupDetail {
-        at: Timestamp::now(),
+        at: shared.now(),
         answered_by: coordinator,
         group_type: known.then_some(group_type).or(listed),
         state: known.then_some(description.state),
@@ -198,14 +197,16 @@ async fn ends(
     }
     let safe = asked.connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
     let topics = if safe { Topics::Named(names.clone()) } else { Topics::All };
-    let Ok(metadata) = asked.call(&MetadataRequest { topics, keep: names, cluster_operations: false }).await else {
+    let Ok(metadata) =
+        asked.call(&MetadataRequest { topics, keep: Keep::Named(names), cluster_operations: false }).await
+    else {
         return BTreeMap::new();
     };
     let answers = join_all(by_leader(&metadata, partitions).into_iter().map(|(leader, topics)| {
         let told = metadata.brokers.get(&leader).map(|broker| broker.address.clone());
         let address = shared.address(leader).or(told);
         async move {
-            let mut asked = Timed::open(&address?, until).await.ok()?;
+            let mut asked = Timed::open(shared.surroundings.dialer.as_ref(), &address?, until).await.ok()?;
             asked.call(&ListOffsetsRequest { topics }).await.ok()
         }
     }))

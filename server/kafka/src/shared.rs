@@ -13,14 +13,15 @@ use unstuck_diagnosis::snapshot::{
 use unstuck_diagnosis::{BrokerId, GroupId, PartitionId};
 use unstuck_wire::messages::metadata::BrokerAddress;
 
-use crate::ClusterConfig;
 use crate::canary::CanarySet;
 use crate::why::lose;
+use crate::{ClusterConfig, Surroundings};
 
 /// Shared by all tasks of one collector.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: ClusterConfig,
+    pub(crate) surroundings: Surroundings,
     pub(crate) stop: CancellationToken,
     /// Something that matters changed: publish soon.
     pub(crate) changed: Notify,
@@ -68,16 +69,22 @@ pub(crate) struct Nudges {
 }
 
 impl Shared {
-    pub(crate) fn new(config: ClusterConfig) -> Self {
+    pub(crate) fn new(config: ClusterConfig, surroundings: Surroundings) -> Self {
         let bootstrap = config.bootstrap.iter().map(|address| (address.clone(), BootstrapSight::default())).collect();
         let state = State { bootstrap, ..State::default() };
         Self {
             config,
+            surroundings,
             stop: CancellationToken::new(),
             changed: Notify::new(),
             discovered: Notify::new(),
             state: Mutex::new(state),
         }
+    }
+
+    /// The time of day.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.surroundings.clock.now()
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
@@ -107,7 +114,7 @@ impl Shared {
             }
             Snapshot {
                 cluster: name,
-                taken_at: Timestamp::now(),
+                taken_at: self.now(),
                 bootstrap: state.bootstrap.clone(),
                 client: state.client.clone(),
                 brokers,
@@ -182,7 +189,7 @@ impl Shared {
             let sight = state.bootstrap.entry(address.to_owned()).or_default();
             let news = sight.answer.unavailable().is_none_or(|before| before.why != why);
             state.urgent |= news;
-            lose(&mut sight.answer, why, Timestamp::now());
+            lose(&mut sight.answer, why, self.now());
             news
         })
     }
@@ -257,7 +264,7 @@ impl Shared {
 
     /// A broker answered; whatever was wrong is over. True if something was.
     pub(crate) fn answered(&self, id: BrokerId, round_trip_ms: Option<u32>, deadline_ms: u32) -> bool {
-        let now = Timestamp::now();
+        let now = self.now();
         self.with(|state| {
             let Some(entry) = state.brokers.get_mut(&id) else { return false };
             let contact = &mut entry.sight.contact;
@@ -294,7 +301,7 @@ impl Shared {
             }
             // What was told stays told for metadata, canaries and settings, which carry their time. A listing, the
             // quorum and the like speak of this moment and of this broker alone: without it they are not known.
-            let now = Timestamp::now();
+            let now = self.now();
             if sight.metadata.known().is_none() {
                 lose(&mut sight.metadata, why.clone(), now);
             }
@@ -340,7 +347,7 @@ impl Shared {
             }
             Err(why) => {
                 state.urgent |= state.client.unavailable().is_none_or(|before| before.why != why);
-                lose(&mut state.client, why, Timestamp::now());
+                lose(&mut state.client, why, self.now());
             }
         });
     }

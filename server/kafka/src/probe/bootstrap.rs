@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::time::sleep;
 use unstuck_diagnosis::snapshot::{BootstrapAnswer, Why};
-use unstuck_wire::messages::metadata::{MetadataAnswer, MetadataRequest, Topics};
+use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, Topics};
 use unstuck_wire::{Connection, WireError, speaks_tls};
 
 use super::CLIENT_ID;
@@ -36,17 +35,17 @@ pub(super) async fn watch(shared: &Shared, address: &str) {
 
 async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
     let deadline = shared.config.request_timeout;
-    let mut asked = ask(address, deadline).await;
+    let mut asked = ask(shared, address, deadline).await;
     if let Err(WireError::Closed | WireError::ClosedAfterApiVersions) = asked {
         // Once may be chance, such as a broker that is just going down.
-        asked = ask(address, deadline).await;
+        asked = ask(shared, address, deadline).await;
     }
     let metadata = match asked {
         Ok(metadata) => metadata,
-        Err(error) => return Err(explain(&error, address, deadline).await),
+        Err(error) => return Err(explain(shared, &error, address).await),
     };
     let answer = BootstrapAnswer {
-        at: Timestamp::now(),
+        at: shared.now(),
         cluster_id: metadata.cluster_id,
         broker_count: metadata.brokers.len(),
         brokers: metadata.brokers.keys().copied().collect(),
@@ -56,17 +55,19 @@ async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
     Ok(())
 }
 
-async fn ask(address: &str, deadline: Duration) -> Result<MetadataAnswer, WireError> {
-    let mut connection = Connection::connect(address, CLIENT_ID, deadline).await?;
+async fn ask(shared: &Shared, address: &str, deadline: Duration) -> Result<MetadataAnswer, WireError> {
+    let dialer = shared.surroundings.dialer.as_ref();
+    let mut connection = Connection::connect_by(dialer, address, CLIENT_ID, deadline).await?;
     connection.handshake(deadline).await?;
-    let request = MetadataRequest { topics: Topics::None, keep: Vec::new(), cluster_operations: false };
+    let request = MetadataRequest { topics: Topics::None, keep: Keep::NONE, cluster_operations: false };
     Ok(connection.call(&request, deadline).await?.answer)
 }
 
 /// The reason for a failure. Where a plaintext connection was closed without a word, it is worth asking in TLS:
 /// Kafka's TLS listeners do just that.
-pub(super) async fn explain(error: &WireError, address: &str, deadline: Duration) -> Why {
-    if *error == WireError::Closed && speaks_tls(address, deadline).await {
+pub(super) async fn explain(shared: &Shared, error: &WireError, address: &str) -> Why {
+    let dialer = shared.surroundings.dialer.as_ref();
+    if *error == WireError::Closed && speaks_tls(dialer, address, shared.config.request_timeout).await {
         return Why::SpeaksTls;
     }
     why(error)

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until};
 use unstuck_diagnosis::snapshot::{Canary, MetadataView, Observed, OffsetsTopicView, PartitionView, Why};
 use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC};
 use unstuck_wire::messages::groups::DescribeGroupsRequest;
-use unstuck_wire::messages::metadata::{MetadataAnswer, MetadataRequest, TopicMetadata, Topics};
+use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, TopicMetadata, Topics};
 use unstuck_wire::{Api, Connection, WireError, release_of};
 
 use super::backoff::Backoff;
@@ -49,7 +48,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
             all_topics_pause: 0,
         };
         let opened = Instant::now();
-        let sent = Timestamp::now();
+        let sent = shared.now();
         let end = session.run().await;
         if session.answered {
             closed = 0;
@@ -83,7 +82,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
                 if shared.read(id, |sight| sight.contact.first_answer.is_some()) {
                     why(&error)
                 } else {
-                    explain(&error, &address, shared.config.request_timeout).await
+                    explain(shared, &error, &address).await
                 }
             }
         };
@@ -95,6 +94,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
         let until = Instant::now() + pause;
         while Instant::now() < until && shared.address(id).as_ref() == Some(&address) {
             tokio::select! {
+                biased;
                 () = sleep_until(until) => {}
                 () = nudges.cheap.notified() => {}
             }
@@ -147,13 +147,14 @@ impl Session<'_> {
 
     async fn look_until_it_ends(&mut self) -> Result<std::convert::Infallible, End> {
         let deadline = self.shared.config.request_timeout;
-        let mut connection = Connection::connect(&self.address, CLIENT_ID, deadline).await?;
+        let dialer = self.shared.surroundings.dialer.as_ref();
+        let mut connection = Connection::connect_by(dialer, &self.address, CLIENT_ID, deadline).await?;
         let mut silent_since = None;
         let mut greeted = false;
         self.due.all();
         loop {
             let started = Instant::now();
-            let sent = Timestamp::now();
+            let sent = self.shared.now();
             let looked = async {
                 if !greeted {
                     self.greet(&mut connection).await?;
@@ -178,9 +179,10 @@ impl Session<'_> {
                 Err(end) => return Err(end),
             }
             tokio::select! {
-                () = sleep_until(started + self.shared.config.cadence.metadata) => {}
-                () = self.nudges.cheap.notified() => {}
+                biased;
                 end = connection.ended() => return Err(end.into()),
+                () = self.nudges.cheap.notified() => {}
+                () = sleep_until(started + self.shared.config.cadence.metadata) => {}
             }
             if self.shared.address(self.id).as_ref() != Some(&self.address) {
                 return Err(End::Moved);
@@ -194,7 +196,7 @@ impl Session<'_> {
         connection.handshake(deadline).await?;
         let release = release_of(connection.versions()).map(|release| release.to_string());
         let kraft = connection.versions().offers(Api::DescribeQuorum);
-        let told = configs::broker(connection, self.id, deadline).await?;
+        let told = configs::broker(self.shared.surroundings.clock, connection, self.id, deadline).await?;
         if let Err(other @ Why::OtherBroker(_)) = told {
             return Err(End::Not(other));
         }
@@ -204,7 +206,7 @@ impl Session<'_> {
             sight.kraft = Some(kraft);
             match told {
                 Ok(configs) => sight.configs = Observed::Known(configs),
-                Err(why) => lose(&mut sight.configs, why, Timestamp::now()),
+                Err(why) => lose(&mut sight.configs, why, self.shared.now()),
             }
             news
         });
@@ -222,7 +224,8 @@ impl Session<'_> {
         } else {
             Topics::All
         };
-        let request = MetadataRequest { topics, keep: vec![OFFSETS_TOPIC.to_owned()], cluster_operations: false };
+        let request =
+            MetadataRequest { topics, keep: Keep::Named(vec![OFFSETS_TOPIC.to_owned()]), cluster_operations: false };
         let answered = connection.call(&request, self.shared.config.request_timeout).await?;
         let answer = answered.answer;
         if request.topics == Topics::All && answer.bytes > LARGE_ANSWER {
@@ -260,7 +263,7 @@ impl Session<'_> {
             _ => told.filter(|topic| topic.error != 3).map(topic_view),
         };
         let view = MetadataView {
-            at: Timestamp::now(),
+            at: self.shared.now(),
             cluster_id: answer.cluster_id,
             controller: answer.controller,
             brokers: answer.brokers.into_iter().map(|(id, broker)| (id, broker.address)).collect(),
@@ -322,7 +325,7 @@ impl Session<'_> {
         }
         let request = DescribeGroupsRequest { groups: ids.keys().map(|id| id.0.clone()).collect() };
         let answered = connection.call(&request, self.shared.config.request_timeout).await?;
-        let (at, now) = (Timestamp::now(), Instant::now());
+        let (at, now) = (self.shared.now(), Instant::now());
         let mut canaries = Vec::new();
         for described in answered.answer {
             let Some((group, partition)) = ids.get_key_value(&GroupId(described.id)) else { continue };

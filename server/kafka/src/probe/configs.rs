@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use unstuck_diagnosis::snapshot::{BrokerConfigs, TopicConfigs, Why};
 use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC};
 use unstuck_wire::messages::configs::{DescribeConfigsAnswer, DescribeConfigsRequest, Resource};
 use unstuck_wire::{Connection, WireError};
+
+use crate::Clock;
 
 const BROKER_SETTINGS: [&str; 6] = [
     "offsets.topic.num.partitions",
@@ -23,6 +24,7 @@ const TOPIC_SETTINGS: [&str; 3] = ["min.insync.replicas", "cleanup.policy", "unc
 /// Asks the broker for its own settings by its id. The inner error says why it did not tell;
 /// [`Why::OtherBroker`] that another broker answers here.
 pub(super) async fn broker(
+    clock: Clock,
     connection: &mut Connection,
     id: BrokerId,
     deadline: Duration,
@@ -33,7 +35,7 @@ pub(super) async fn broker(
     };
     Ok(match answer.error {
         0 => Ok(BrokerConfigs {
-            at: Timestamp::now(),
+            at: clock.now(),
             offsets_topic_num_partitions: value(&answer.values, BROKER_SETTINGS[0]),
             offsets_topic_replication_factor: value(&answer.values, BROKER_SETTINGS[1]),
             broker_session_timeout_ms: value(&answer.values, BROKER_SETTINGS[2]),

@@ -1,7 +1,6 @@
 //! The KRaft quorum as one broker tells it, on a connection of its own: brokers forward the question to the active
 //! controller and answer nothing while there is none, which must not hold up other questions.
 
-use jiff::Timestamp;
 use tokio::time::sleep;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{Observed, Quorum, Why};
@@ -23,6 +22,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
             note(shared, id, Err(why(&error)));
         }
         tokio::select! {
+            biased;
             () = nudges.quorum.notified() => {}
             () = sleep(shared.config.cadence.quorum) => {}
         }
@@ -32,7 +32,8 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
 async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges) -> Result<(), WireError> {
     let deadline = shared.config.request_timeout;
     let Some(address) = shared.address(id) else { return Ok(()) };
-    let mut connection = Connection::connect(&address, CLIENT_ID, deadline).await?;
+    let dialer = shared.surroundings.dialer.as_ref();
+    let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
     connection.handshake(deadline).await?;
     loop {
         match connection.call(&DescribeQuorumRequest, deadline).await {
@@ -42,7 +43,7 @@ async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges) -> Result<(), W
                     shared,
                     id,
                     match answer.error {
-                        0 => Ok(Quorum { at: Timestamp::now(), leader: answer.leader, voters: answer.voters }),
+                        0 => Ok(Quorum { at: shared.now(), leader: answer.leader, voters: answer.voters }),
                         31 => Err(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned())),
                         code => Err(Why::ErrorCode(code)),
                     },
@@ -57,10 +58,11 @@ async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges) -> Result<(), W
             Err(error) => return Err(error),
         }
         tokio::select! {
-            () = sleep(shared.config.cadence.quorum) => {}
-            () = nudges.quorum.notified() => {}
+            biased;
             // An end of this connection says nothing about the quorum: connect again and ask.
             _ = connection.ended() => return Ok(()),
+            () = nudges.quorum.notified() => {}
+            () = sleep(shared.config.cadence.quorum) => {}
         }
     }
 }
@@ -77,7 +79,7 @@ fn note(shared: &Shared, id: BrokerId, told: Result<Quorum, Why>) {
         }
         Err(why) => {
             let news = sight.quorum.unavailable().is_none_or(|before| before.why != why);
-            lose(&mut sight.quorum, why, Timestamp::now());
+            lose(&mut sight.quorum, why, shared.now());
             news
         }
     });

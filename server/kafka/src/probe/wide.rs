@@ -14,7 +14,7 @@ use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC, PartitionId};
 use unstuck_wire::messages::cluster::{DescribeClusterRequest, DescribeTopicPartitionsRequest};
 use unstuck_wire::messages::coordinator::FindCoordinatorRequest;
 use unstuck_wire::messages::groups::ListGroupsRequest;
-use unstuck_wire::messages::metadata::{MetadataRequest, Topics};
+use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
 use super::{CLIENT_ID, configs};
@@ -37,6 +37,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
             }
         }
         tokio::select! {
+            biased;
             () = nudges.wide.notified() => {}
             () = sleep(shared.config.cadence.metadata) => {}
         }
@@ -73,8 +74,9 @@ impl Look<'_> {
     async fn session(&mut self, nudges: &Nudges) -> Result<(), WireError> {
         let cadence = &self.shared.config.cadence;
         let Some(address) = self.shared.address(self.id) else { return Ok(()) };
-        let mut connection = Connection::connect(&address, CLIENT_ID, self.shared.config.request_timeout).await?;
-        connection.handshake(self.shared.config.request_timeout).await?;
+        let (dialer, deadline) = (self.shared.surroundings.dialer.as_ref(), self.shared.config.request_timeout);
+        let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
+        connection.handshake(deadline).await?;
         let mut all_at = Instant::now();
         loop {
             let started = Instant::now();
@@ -91,6 +93,11 @@ impl Look<'_> {
                 Err(error) => return Err(error),
             }
             tokio::select! {
+                biased;
+                // An end of this connection says nothing about the facts: connect again and ask.
+                _ = connection.ended() => return Ok(()),
+                () = nudges.leadership.notified() => self.pending.extend(Fact::LEADERSHIP),
+                () = nudges.wide.notified() => self.pending.extend(Fact::ALL),
                 () = sleep_until(started + cadence.quorum) => {
                     self.pending.extend(Fact::OFTEN);
                     // A listing with an error, such as "loading", is worth asking for again soon.
@@ -98,10 +105,6 @@ impl Look<'_> {
                         self.pending.insert(Fact::Groups);
                     }
                 }
-                () = nudges.leadership.notified() => self.pending.extend(Fact::LEADERSHIP),
-                () = nudges.wide.notified() => self.pending.extend(Fact::ALL),
-                // An end of this connection says nothing about the facts: connect again and ask.
-                _ = connection.ended() => return Ok(()),
             }
             if all_at.elapsed() >= cadence.wide {
                 self.pending.extend(Fact::ALL);
@@ -144,7 +147,7 @@ impl Look<'_> {
     }
 
     fn note(&self, change: impl FnOnce(&mut BrokerSight, Timestamp) -> bool) {
-        let now = Timestamp::now();
+        let now = self.shared.now();
         self.shared.broker(self.id, |sight| change(sight, now));
     }
 
@@ -176,7 +179,7 @@ impl Look<'_> {
 
     /// Kafka 2.3 to 2.7: Metadata tells what the account may do.
     async fn permitted_by_metadata(&self, connection: &mut Connection) -> Result<Option<bool>, WireError> {
-        let request = MetadataRequest { topics: Topics::None, keep: Vec::new(), cluster_operations: true };
+        let request = MetadataRequest { topics: Topics::None, keep: Keep::NONE, cluster_operations: true };
         Ok(connection.call(&request, self.deadline()).await?.answer.may_describe)
     }
 
@@ -194,7 +197,7 @@ impl Look<'_> {
     /// The partitions of `__consumer_offsets` in this broker's own fresh view; empty if it does not see the topic now.
     fn partitions(&self) -> BTreeMap<PartitionId, PartitionView> {
         // What is older may be about a topic that was deleted since.
-        let fresh = Timestamp::now() - 2 * (self.shared.config.cadence.metadata + self.shared.config.request_timeout);
+        let fresh = self.shared.now() - 2 * (self.shared.config.cadence.metadata + self.shared.config.request_timeout);
         self.shared
             .read(self.id, |sight| {
                 let view = sight.metadata.known().filter(|view| view.at >= fresh)?;
@@ -325,7 +328,7 @@ impl Look<'_> {
     }
 
     async fn broker_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
-        let told = configs::broker(connection, self.id, self.deadline()).await?;
+        let told = configs::broker(self.shared.surroundings.clock, connection, self.id, self.deadline()).await?;
         self.note(|sight, now| match told {
             Ok(configs) => {
                 let news = sight.configs.known().is_none();

@@ -11,10 +11,10 @@ use unstuck_diagnosis::snapshot::{
 use unstuck_wire::messages::metadata::BrokerAddress;
 
 use super::Shared;
-use crate::ClusterConfig;
+use crate::{ClusterConfig, Surroundings};
 
 fn shared() -> Shared {
-    Shared::new(ClusterConfig::new("test", vec!["a:1".to_owned(), "b:1".to_owned()]))
+    Shared::new(ClusterConfig::new("test", vec!["a:1".to_owned(), "b:1".to_owned()]), Surroundings::default())
 }
 
 fn told(brokers: &[(i32, &str)]) -> BTreeMap<i32, BrokerAddress> {

@@ -6,10 +6,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use kacrab_protocol::frame::{RequestFrameSpec, encode_request_frame};
 use kacrab_protocol::version::response_header_version;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-use crate::dial::{dial, is_http, is_tls};
+use crate::dial::{Dial, Stream, Tcp, dial, is_http, is_tls};
 use crate::messages::api_versions::ApiVersionsRequest;
 use crate::messages::{Decoded, Request};
 use crate::{Api, VersionTable, WireError};
@@ -26,9 +25,8 @@ const LONGEST_THROTTLE: Duration = Duration::from_secs(30);
 /// A request that times out stays outstanding: the next call first waits for its late answer (and drops it) before it
 /// sends anything, so that a hung broker is not piled up with requests, no answer is mistaken for another, and each
 /// further call tells whether the broker still hangs. A call must not be dropped half-way and the connection used on.
-#[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     client_id: String,
     versions: VersionTable,
     received: BytesMut,
@@ -64,9 +62,21 @@ impl Connection {
     /// # Errors
     /// Name not found, refused, unreachable, or no answer within the deadline, each as its own variant.
     pub async fn connect(address: &str, client_id: &str, deadline: Duration) -> Result<Self, WireError> {
-        let stream = dial(address, deadline).await?;
+        Self::connect_by(&Tcp, address, client_id, deadline).await
+    }
+
+    /// Opens a connection to `host:port` by a dialer of the caller's. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// What the dialer says; [`WireError::ConnectTimeout`] if it has said nothing when the deadline is over.
+    pub async fn connect_by(
+        dialer: &dyn Dial,
+        address: &str,
+        client_id: &str,
+        deadline: Duration,
+    ) -> Result<Self, WireError> {
         Ok(Self {
-            stream,
+            stream: dial(dialer, address, Instant::now() + deadline).await?,
             client_id: client_id.to_owned(),
             versions: VersionTable::default(),
             received: BytesMut::new(),
@@ -155,6 +165,10 @@ impl Connection {
         if self.outstanding.is_some() {
             return std::future::pending().await;
         }
+        self.end().await
+    }
+
+    async fn end(&mut self) -> WireError {
         match self.stream.read_buf(&mut self.received).await {
             Ok(0) => self.closed(),
             Ok(_) => WireError::Malformed("bytes that nobody asked for".to_owned()),
@@ -169,7 +183,8 @@ impl Connection {
         until: Instant,
     ) -> Result<(R::Answer, Duration), WireError> {
         if self.torn {
-            return Err(WireError::Silent);
+            // Takes its time like any other unanswered call: callers ask again at once after silence.
+            return Err(timeout_at(until, self.end()).await.unwrap_or(WireError::Silent));
         }
         let correlation = self.next_correlation;
         let key = R::API.codec_key();
@@ -290,6 +305,17 @@ impl Connection {
             WireError::Closed => self.closed(),
             other => other,
         }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("client_id", &self.client_id)
+            .field("outstanding", &self.outstanding)
+            .field("answers", &self.answers)
+            .field("torn", &self.torn)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,18 +1,55 @@
 //! Opening a connection, and telling apart why it cannot be opened.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::WireError;
 use crate::error::plain;
 
-/// Connects to `host:port`, trying each address of the name in turn within the deadline.
-pub(crate) async fn dial(address: &str, deadline: Duration) -> Result<TcpStream, WireError> {
-    let until = Instant::now() + deadline;
+/// Two directions of bytes, such as a TCP connection or one end of an in-memory pipe.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// A connection attempt under way.
+pub type Dialing<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, WireError>> + Send + 'a>>;
+
+/// Opens connections. [`Tcp`] is the real one; the checks of drills hand in one that leads to scripted brokers in
+/// memory, so that a long incident can be watched in simulated time.
+pub trait Dial: Send + Sync {
+    /// Connects to `host:port`. The caller waits until `until` and takes an attempt that is not through by then for
+    /// [`WireError::ConnectTimeout`], so an implementation may ignore the deadline, and may never complete.
+    ///
+    /// # Errors
+    /// Why there is no connection: [`WireError::NameNotFound`], [`WireError::Refused`], [`WireError::Unreachable`],
+    /// [`WireError::ConnectTimeout`], or [`WireError::Closed`] for one that was reset at once.
+    fn dial<'a>(&'a self, address: &'a str, until: Instant) -> Dialing<'a>;
+}
+
+/// Connections over TCP: each address of the name is tried in turn within the deadline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tcp;
+
+impl Dial for Tcp {
+    fn dial<'a>(&'a self, address: &'a str, until: Instant) -> Dialing<'a> {
+        Box::pin(async move {
+            let stream: Box<dyn Stream> = Box::new(tcp(address, until).await?);
+            Ok(stream)
+        })
+    }
+}
+
+/// Connects through `dialer`, and waits no longer than until then.
+pub(crate) async fn dial(dialer: &dyn Dial, address: &str, until: Instant) -> Result<Box<dyn Stream>, WireError> {
+    timeout_at(until, dialer.dial(address, until)).await.unwrap_or(Err(WireError::ConnectTimeout))
+}
+
+async fn tcp(address: &str, until: Instant) -> Result<TcpStream, WireError> {
     let resolved: Vec<SocketAddr> = match timeout_at(until, tokio::net::lookup_host(address)).await {
         Ok(Ok(found)) => found.collect(),
         Ok(Err(error)) => return Err(WireError::NameNotFound(plain(&error))),
@@ -68,15 +105,16 @@ const CLIENT_HELLO: &[u8] = &[
 /// Many TLS listeners, Kafka's among them, close a plaintext connection without a word; this tells them apart from
 /// listeners that close for another reason. A plaintext Kafka listener takes it for an oversized frame, logs a warning
 /// and closes the connection, so ask only where plaintext has failed.
-pub async fn speaks_tls(address: &str, deadline: Duration) -> bool {
+pub async fn speaks_tls(dialer: &dyn Dial, address: &str, deadline: Duration) -> bool {
+    let until = Instant::now() + deadline;
     let asked = async {
-        let mut stream = dial(address, deadline).await.ok()?;
+        let mut stream = dial(dialer, address, until).await.ok()?;
         stream.write_all(CLIENT_HELLO).await.ok()?;
         let mut head = [0_u8; 2];
         stream.read_exact(&mut head).await.ok()?;
         Some(is_tls(&head))
     };
-    timeout(deadline, asked).await.ok().flatten().unwrap_or(false)
+    timeout_at(until, asked).await.ok().flatten().unwrap_or(false)
 }
 
 /// Whether bytes begin a TLS record: an alert (0x15) or a handshake (0x16) of any version 3.x.

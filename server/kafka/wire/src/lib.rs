@@ -16,7 +16,7 @@ mod testing;
 
 pub use api::{Api, VersionTable};
 pub use connection::{Answered, Connection};
-pub use dial::speaks_tls;
+pub use dial::{Dial, Dialing, Stream, Tcp, speaks_tls};
 pub use error::WireError;
 pub use messages::{Decoded, Request};
 pub use release::{Release, release_of};

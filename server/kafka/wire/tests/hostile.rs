@@ -12,7 +12,7 @@ use unstuck_wire::messages::groups::{
     ConsumerGroupDescribeRequest, DescribeGroupsRequest, ListGroupsRequest, ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,
 };
-use unstuck_wire::messages::metadata::{MetadataRequest, Topics};
+use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest};
 use unstuck_wire::{Api, Request, WireError};
 
@@ -30,7 +30,7 @@ fn read_as_everything(bytes: &Bytes) -> usize {
     }
     let id = || "g".to_owned();
     read(&ApiVersionsRequest, bytes)
-        + read(&MetadataRequest { topics: Topics::All, keep: vec![id()], cluster_operations: true }, bytes)
+        + read(&MetadataRequest { topics: Topics::All, keep: Keep::Named(vec![id()]), cluster_operations: true }, bytes)
         + read(&DescribeClusterRequest, bytes)
         + read(&DescribeQuorumRequest, bytes)
         + read(&DescribeTopicPartitionsRequest { topic: id(), from: 0 }, bytes)
@@ -58,9 +58,9 @@ fn every_request_is_written_in_every_spoken_version() {
     let id = || "g".to_owned();
     let mut written = vec![
         write(&ApiVersionsRequest),
-        write(&MetadataRequest { topics: Topics::All, keep: Vec::new(), cluster_operations: false }),
-        write(&MetadataRequest { topics: Topics::None, keep: Vec::new(), cluster_operations: false }),
-        write(&MetadataRequest { topics: Topics::Named(vec![id()]), keep: Vec::new(), cluster_operations: false }),
+        write(&MetadataRequest { topics: Topics::All, keep: Keep::All, cluster_operations: false }),
+        write(&MetadataRequest { topics: Topics::None, keep: Keep::All, cluster_operations: false }),
+        write(&MetadataRequest { topics: Topics::Named(vec![id()]), keep: Keep::All, cluster_operations: false }),
         write(&DescribeClusterRequest),
         write(&DescribeQuorumRequest),
         write(&DescribeTopicPartitionsRequest { topic: id(), from: 7 }),

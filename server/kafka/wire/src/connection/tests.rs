@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::messages::groups::{DescribeGroupsRequest, ListGroupsRequest};
 use crate::testing::{DEADLINE, greet, listen};
-use crate::{Api, Connection, WireError, speaks_tls};
+use crate::{Api, Connection, Dial, Dialing, Stream, Tcp, WireError, speaks_tls};
 
 /// Short, for peers that never answer.
 const SHORT: Duration = Duration::from_millis(100);
@@ -135,8 +135,8 @@ async fn a_tls_listener_that_says_nothing_in_plaintext_answers_a_hello() {
     .await;
     let closing = listen(|mut peer| async move { peer.asked().await.map(drop) }).await;
     assert_eq!(greet(&tls, DEADLINE).await.err(), Some(WireError::Closed));
-    assert!(speaks_tls(&tls, DEADLINE).await);
-    assert!(!speaks_tls(&closing, DEADLINE).await);
+    assert!(speaks_tls(&Tcp, &tls, DEADLINE).await);
+    assert!(!speaks_tls(&Tcp, &closing, DEADLINE).await);
 }
 
 #[tokio::test]
@@ -233,4 +233,60 @@ async fn an_id_that_does_not_fit_is_refused_before_the_socket() {
     let mut connection: Connection = greet(&address, DEADLINE).await.expect("a broker");
     let request = DescribeGroupsRequest { groups: vec!["é".repeat(16_384)] };
     assert_eq!(connection.call(&request, DEADLINE).await.err(), Some(WireError::StringTooLong(32_768)));
+}
+
+/// Leads to peers in memory, by the host: `open` stands, `refusing` refuses, anything else never answers.
+struct Memory {
+    /// How many bytes a connection holds that nobody has read yet.
+    buffer: usize,
+    peers: std::sync::Mutex<Vec<tokio::io::DuplexStream>>,
+}
+
+impl Memory {
+    fn new(buffer: usize) -> Self {
+        Self { buffer, peers: std::sync::Mutex::default() }
+    }
+}
+
+impl Dial for Memory {
+    fn dial<'a>(&'a self, address: &'a str, _until: tokio::time::Instant) -> Dialing<'a> {
+        Box::pin(async move {
+            match address {
+                "open:1" => {
+                    let (ours, theirs) = tokio::io::duplex(self.buffer);
+                    self.peers.lock().expect("no panic").push(theirs);
+                    let stream: Box<dyn Stream> = Box::new(ours);
+                    Ok(stream)
+                }
+                "refusing:1" => Err(WireError::Refused),
+                _ => std::future::pending().await,
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_dialer_decides_where_connections_lead() {
+    let memory = Memory::new(1 << 10);
+    let connect = |address| Connection::connect_by(&memory, address, "test", SHORT);
+    assert_eq!(connect("refusing:1").await.err(), Some(WireError::Refused));
+    assert_eq!(connect("nowhere:1").await.err(), Some(WireError::ConnectTimeout));
+    let mut connection = connect("open:1").await.expect("it stands");
+    assert_eq!(connection.handshake(SHORT).await.err(), Some(WireError::Silent));
+    memory.peers.lock().expect("no panic").clear();
+    assert_eq!(connection.handshake(DEADLINE).await.err(), Some(WireError::Closed));
+    assert!(!speaks_tls(&memory, "open:1", SHORT).await);
+}
+
+#[tokio::test]
+async fn a_peer_that_takes_half_a_request_is_silent_for_the_whole_deadline_each_time() {
+    let memory = Memory::new(8);
+    let mut connection = Connection::connect_by(&memory, "open:1", "test", DEADLINE).await.expect("it stands");
+    for _ in 0..3 {
+        let started = std::time::Instant::now();
+        assert_eq!(connection.handshake(SHORT).await.err(), Some(WireError::Silent));
+        assert!(started.elapsed() >= SHORT, "else the caller, who asks again at once, spins");
+    }
+    memory.peers.lock().expect("no panic").clear();
+    assert_eq!(connection.handshake(DEADLINE).await.err(), Some(WireError::Closed));
 }

@@ -17,8 +17,8 @@ use crate::{Api, WireError};
 pub struct MetadataRequest {
     /// Which topics to ask for.
     pub topics: Topics,
-    /// Which topics to keep from the answer, by name. The others are only counted.
-    pub keep: Vec<String>,
+    /// Which topics to keep from the answer. The others are only counted.
+    pub keep: Keep,
     /// Also ask what the account may do with the cluster (told in versions 8 to 10, Kafka 2.3 to 2.8).
     pub cluster_operations: bool,
 }
@@ -32,6 +32,27 @@ pub enum Topics {
     None,
     /// These.
     Named(Vec<String>),
+}
+
+/// Topics to keep from an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Those with these names: the rest of a large answer costs no memory.
+    Named(Vec<String>),
+    /// All.
+    All,
+}
+
+impl Keep {
+    /// No topic at all.
+    pub const NONE: Self = Self::Named(Vec::new());
+
+    fn keeps(&self, name: &String) -> bool {
+        match self {
+            Self::Named(names) => names.contains(name),
+            Self::All => true,
+        }
+    }
 }
 
 /// The broker's view.
@@ -147,7 +168,7 @@ impl Request for MetadataRequest {
         for _ in 0..array_length(body, compact)?.unwrap_or(0) {
             let topic = windowed(body, TOPIC_WINDOW, |view| MetadataResponseTopic::read(view, version))?;
             answer.topic_count += 1;
-            let Some(name) = topic.name.as_ref().map(owned).filter(|name| self.keep.contains(name)) else { continue };
+            let Some(name) = topic.name.as_ref().map(owned).filter(|name| self.keep.keeps(name)) else { continue };
             answer.topics.insert(name, plain_topic(topic));
         }
         if (8..=10).contains(&version) {
