@@ -1,6 +1,7 @@
 //! The collector against a scripted broker of an old release: what is sent, and what the snapshot says.
 
 mod scripted;
+mod simulated;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use unstuck_wire::{Dial, Dialing, Stream, WireError};
 
 /// Its id.
 pub(crate) const ID: i32 = 7;
@@ -43,7 +45,9 @@ pub(crate) struct Broker {
 
 struct Script {
     port: u16,
-    behaviour: watch::Sender<Behaviour>,
+    behaviour: Mutex<Behaviour>,
+    /// Wakes those who hang in the order in which they came, which a `watch` would not: simulated runs are to be equal.
+    behaves: Notify,
     /// Api keys of all requests, and whether a Metadata request named topics.
     log: watch::Sender<Vec<(i16, bool)>>,
     connections: Mutex<CancellationToken>,
@@ -53,21 +57,28 @@ impl Broker {
     /// Starts to listen.
     pub(crate) async fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let port = listener.local_addr().expect("bound").port();
+        let broker = Self::in_memory(listener.local_addr().expect("bound").port(), behaviour);
+        let listening = broker.listening.lock().expect("no panic").clone();
+        tokio::spawn(listening.run_until_cancelled_owned(accept(Arc::clone(&broker.script), listener)));
+        broker
+    }
+
+    /// A broker without a port, which is reached by dialing it.
+    pub(crate) fn in_memory(port: u16, behaviour: Behaviour) -> Self {
         let script = Arc::new(Script {
             port,
-            behaviour: watch::Sender::new(behaviour),
+            behaviour: Mutex::new(behaviour),
+            behaves: Notify::new(),
             log: watch::Sender::new(Vec::new()),
             connections: Mutex::new(CancellationToken::new()),
         });
-        let listening = CancellationToken::new();
-        tokio::spawn(listening.clone().run_until_cancelled_owned(accept(Arc::clone(&script), listener)));
-        Self { address: format!("127.0.0.1:{port}"), script, listening: Mutex::new(listening) }
+        Self { address: format!("127.0.0.1:{port}"), script, listening: Mutex::default() }
     }
 
     /// Behaves differently from now on.
     pub(crate) fn behave(&self, behaviour: Behaviour) {
-        self.script.behaviour.send_replace(behaviour);
+        *self.script.behaviour.lock().expect("no panic") = behaviour;
+        self.script.behaves.notify_waiters();
     }
 
     /// Ends all connections.
@@ -130,7 +141,25 @@ async fn accept(script: Arc<Script>, listener: TcpListener) {
     }
 }
 
-async fn serve(script: &Script, mut stream: TcpStream) -> Option<()> {
+/// Small, so that a broker that does not read takes part of a request only.
+const IN_FLIGHT: usize = 256;
+
+impl Dial for Broker {
+    fn dial<'a>(&'a self, address: &'a str, _until: Instant) -> Dialing<'a> {
+        Box::pin(async move {
+            if address != self.address || self.listening.lock().expect("no panic").is_cancelled() {
+                return Err(WireError::Refused);
+            }
+            let (ours, theirs) = tokio::io::duplex(IN_FLIGHT);
+            let (script, until) = (Arc::clone(&self.script), self.script.connections.lock().expect("no panic").clone());
+            tokio::spawn(async move { until.run_until_cancelled(serve(&script, theirs)).await });
+            let stream: Box<dyn Stream> = Box::new(ours);
+            Ok(stream)
+        })
+    }
+}
+
+async fn serve(script: &Script, mut stream: impl Stream) -> Option<()> {
     loop {
         let length = stream.read_i32().await.ok()?;
         let mut frame = vec![0; usize::try_from(length).ok()?];
@@ -140,8 +169,7 @@ async fn serve(script: &Script, mut stream: TcpStream) -> Option<()> {
         request.text();
         let named = key == 3 && version < 9 && Reader(request.0).i32() > 0;
         script.log.send_modify(|log| log.push((key, named)));
-        let mut behaviour = script.behaviour.subscribe();
-        let behaviour = behaviour.wait_for(|now| !now.hangs).await.ok()?.clone();
+        let behaviour = script.behaviour_once_it_answers().await;
         let mut answer = Writer::default();
         answer.i32(correlation);
         if behaviour.nonsense == Some(key) {
@@ -155,6 +183,17 @@ async fn serve(script: &Script, mut stream: TcpStream) -> Option<()> {
 }
 
 impl Script {
+    async fn behaviour_once_it_answers(&self) -> Behaviour {
+        loop {
+            let change = self.behaves.notified();
+            let now = self.behaviour.lock().expect("no panic").clone();
+            if !now.hangs {
+                return now;
+            }
+            change.await;
+        }
+    }
+
     fn answer(&self, behaviour: &Behaviour, key: i16, version: i16, request: &mut Reader<'_>, out: &mut Writer) {
         match key {
             // Knows ApiVersions 0 only, and offers what a broker of 1.0 does.
