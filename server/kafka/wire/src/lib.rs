@@ -11,6 +11,8 @@ mod dial;
 mod error;
 pub mod messages;
 mod release;
+pub mod schema;
+pub mod serve;
 #[cfg(test)]
 mod testing;
 

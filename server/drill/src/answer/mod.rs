@@ -1,0 +1,109 @@
+//! Answers: one file per API turns a request into the answer that the asked broker would give, in the version that was
+//! asked and as its release gives it. What is true is the [`World`]'s; how it is said is here.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use unstuck_wire::serve::{self, Asked};
+
+use crate::recorded::recorded;
+use crate::world::{Node, World};
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// This body, after so long.
+    Body(BytesMut, Duration),
+    /// Not yet: ask again when the world has changed, or after so long at the latest.
+    Wait(Duration),
+    /// The connection is closed: what Kafka does with what it cannot read.
+    Close,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub struct Question<'a> {
+    /// The broker that is asked.
+    pub broker: i32,
+    /// The request.
+    pub asked: &'a Asked,
+    /// The error code that a fault wants in the answer.
+    pub forced: Option<i16>,
+    /// How long the asker has waited already, since [`Answer::Wait`].
+    pub waited: Duration,
+    /// A number of the connection that it came on.
+    pub connection: u64,
+    /// The host that it came from, as Kafka shows it (`/127.0.0.1`).
+    pub host: &'a str,
+}
+
+/// Reads the request of this type, or closes the connection.
+macro_rules! read {
+    ($question:expr, $type:ident) => {
+        match unstuck_wire::schema::$type::read(&mut $question.asked.body.clone(), $question.asked.version) {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::debug!(broker = $question.broker, "unreadable {}: {error}", stringify!($type));
+                return $crate::answer::Answer::Close;
+            }
+        }
+    };
+}
+
+/// Writes the answer; what the version cannot say is a defect of ours, shown in the log.
+macro_rules! say {
+    ($question:expr, $answer:expr) => {{
+        let mut body = bytes::BytesMut::new();
+        match $answer.write(&mut body, $question.asked.version) {
+            Ok(()) => $crate::answer::Answer::Body(body, std::time::Duration::ZERO),
+            Err(error) => {
+                tracing::error!(
+                    api = $question.asked.api,
+                    version = $question.asked.version,
+                    "an answer cannot be written: {error}"
+                );
+                $crate::answer::Answer::Close
+            }
+        }
+    }};
+}
+
+pub(crate) use {read, say};
+
+/// The highest and lowest version of each API that a broker offers: those recorded of its release, as far as there is an
+/// answer to them here.
+pub fn offered(world: &World, node: &Node) -> Vec<(i16, (i16, i16))> {
+    recorded(node.release, world.mode())
+        .versions
+        .iter()
+        .filter(|(key, _)| handler(**key).is_some())
+        .filter_map(|(key, (min, max))| {
+            let (lowest, highest) = serve::spoken(*key)?;
+            let range = ((*min).max(lowest), (*max).min(highest));
+            (range.0 <= range.1).then_some((*key, range))
+        })
+        .collect()
+}
+
+type Handler = fn(&mut World, &Question<'_>) -> Answer;
+
+/// Who answers an API.
+fn handler(api: i16) -> Option<Handler> {
+    Some(match api {
+        _ => return None,
+    })
+}
+
+/// Answers a request as the broker would.
+pub fn answer(world: &mut World, question: &Question<'_>) -> Answer {
+    let asked = question.asked;
+    let Some(node) = world.node(question.broker) else { return Answer::Close };
+    let range = offered(world, node).into_iter().find(|(key, _)| *key == asked.api).map(|(_, range)| range);
+    match (handler(asked.api), range) {
+        // ApiVersions answers in version 0 to a version that it does not know (KIP-511): its handler's business.
+        (Some(handler), _) if asked.api == 18 => handler(world, question),
+        (Some(handler), Some((min, max))) if (min..=max).contains(&asked.version) => handler(world, question),
+        // `RequestContext.parseRequest` throws on an unsupported version, which closes the connection.
+        _ => Answer::Close,
+    }
+}

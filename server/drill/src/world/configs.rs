@@ -1,0 +1,113 @@
+//! Settings of brokers and topics.
+
+use std::collections::BTreeMap;
+
+use super::{Node, Topic, World};
+use crate::recorded::recorded;
+use crate::scenario::action::Configure;
+use crate::scenario::model::{Event, Mode, Release, Setting};
+
+/// A broker's setting, if nobody set it. Of no use for what depends on the machine.
+pub(super) fn broker_default(release: Release, name: &str) -> Option<String> {
+    // Defaults do not depend on the mode as far as anything here asks for them.
+    recorded(release, Mode::Kraft).broker_configs.get(name)?.value.clone().filter(|value| !value.starts_with('{'))
+}
+
+/// Settings as text.
+pub(super) fn texts(configs: &BTreeMap<String, Setting>) -> BTreeMap<String, String> {
+    configs.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+}
+
+/// Which setting of a broker is the default of this setting of its topics (`LogConfig.TopicConfigSynonyms`); most have
+/// the same name behind `log.`.
+#[must_use]
+pub fn broker_synonym(topic_config: &str) -> String {
+    match topic_config {
+        "min.insync.replicas" | "unclean.leader.election.enable" | "compression.type" => topic_config.to_owned(),
+        "max.message.bytes" => "message.max.bytes".to_owned(),
+        "cleanup.policy" => "log.cleanup.policy".to_owned(),
+        "delete.retention.ms" => "log.cleaner.delete.retention.ms".to_owned(),
+        "flush.messages" => "log.flush.interval.messages".to_owned(),
+        "flush.ms" => "log.flush.interval.ms".to_owned(),
+        other => format!("log.{other}"),
+    }
+}
+
+impl World {
+    /// A topic's setting as a broker tells it: the value, and whether the topic (1), a broker (dynamic 2 or static 4) or
+    /// the release (5) set it, in the codes of DescribeConfigs' `config_source`.
+    #[must_use]
+    pub fn topic_config(&self, node: &Node, topic: &Topic, name: &str) -> (Option<String>, i8) {
+        if let Some(value) = topic.configs.get(name) {
+            return (Some(value.clone()), 1);
+        }
+        if let Some(value) = node.configs.get(&broker_synonym(name)) {
+            return (Some(value.clone()), 4);
+        }
+        let default = recorded(node.release, self.mode()).topic_configs.get(name).and_then(|one| one.value.clone());
+        (default, 5)
+    }
+
+    /// Changes settings of a topic (or takes them back, where there is no value).
+    ///
+    /// # Errors
+    /// If there is no such topic.
+    pub fn configure_topic(&mut self, name: &str, changes: &[(String, Option<String>)]) -> Result<(), String> {
+        let Some(topic) = self.topic_mut(name) else { return Err(format!("there is no topic `{name}`")) };
+        change(&mut topic.configs, changes);
+        let min_isr_changes = changes.iter().any(|(config, _)| config == "min.insync.replicas");
+        if min_isr_changes {
+            // An update of min.insync.replicas clears the eligible leader replicas (KIP-966).
+            for partition in &mut topic.partitions {
+                partition.elr.clear();
+            }
+        }
+        let unclean = changes.iter().any(|(config, value)| {
+            config == "unclean.leader.election.enable" && value.as_deref() == Some("true")
+        });
+        if unclean && self.controller.is_some() {
+            self.retry_leaderless();
+            self.catch_up_soon();
+        }
+        self.publish();
+        self.event(&Event::ConfigChanged(name.to_owned()));
+        self.leaders_back();
+        Ok(())
+    }
+
+    /// Changes settings of one broker, or of all.
+    ///
+    /// # Errors
+    /// If there is no such broker.
+    pub fn configure_broker(&mut self, id: Option<i32>, changes: &[(String, Option<String>)]) -> Result<(), String> {
+        let ids: Vec<i32> = match id {
+            Some(id) => vec![id],
+            None => self.brokers().map(|node| node.id).collect(),
+        };
+        for id in ids {
+            let Some(node) = self.nodes.get_mut(&id) else { return Err(format!("there is no broker {id}")) };
+            change(&mut node.configs, changes);
+        }
+        self.changed();
+        self.event(&Event::ConfigChanged("*".to_owned()));
+        Ok(())
+    }
+
+    pub(super) fn configure(&mut self, wanted: &Configure) -> Result<(), String> {
+        let set = wanted.set.iter().map(|(name, value)| (name.clone(), Some(value.to_string())));
+        let changes: Vec<_> = set.chain(wanted.delete.iter().map(|name| (name.clone(), None))).collect();
+        match &wanted.topic {
+            Some(topic) => self.configure_topic(topic, &changes),
+            None => self.configure_broker(wanted.broker, &changes),
+        }
+    }
+}
+
+fn change(configs: &mut BTreeMap<String, String>, changes: &[(String, Option<String>)]) {
+    for (name, value) in changes {
+        match value {
+            Some(value) => drop(configs.insert(name.clone(), value.clone())),
+            None => drop(configs.remove(name)),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! One node: a broker, a controller, or both.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::coordinator::Shard;
+use super::image::Image;
+use crate::scenario::action::View;
+use crate::scenario::model::{BrokerState, Release};
+
+/// A broker or a controller.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// `broker.id` or `node.id`.
+    pub id: i32,
+    /// Whether clients can ask it; the others are controllers only.
+    pub is_broker: bool,
+    /// Its rack.
+    pub rack: Option<String>,
+    /// The release that it runs.
+    pub release: Release,
+    /// The address that it advertises, host and port.
+    pub advertised: (String, u16),
+    /// How it is.
+    pub state: BrokerState,
+    /// Settings that were set, statically or later.
+    pub configs: BTreeMap<String, String>,
+    /// The number of offsets partitions that it hashes with. Read once, at its start (`GroupCoordinator.startup`).
+    pub count: i32,
+    /// Its log directories, at least one.
+    pub log_dirs: Vec<String>,
+    /// Whether the controller holds it for alive (ZooKeeper: its node exists; KRaft: it is not fenced).
+    pub registered: bool,
+    /// Whether it opens its port: not between its start and its registration.
+    pub up: bool,
+    /// Partitions of which groups were (re)loaded, by partition of the offsets topic.
+    pub shards: BTreeMap<i32, Shard>,
+    /// What the controller last told it.
+    pub(super) image: Arc<Image>,
+    /// What it answers from: the image, changed by a view of its own.
+    pub(super) seen: Arc<Image>,
+    /// Its own view.
+    pub(super) view: Option<View>,
+    /// Counts its silences towards the controller, so that a timer knows whether its silence is over.
+    pub(super) silence: u64,
+    /// Since when nothing was heard of it.
+    pub(super) silent_since: Option<Duration>,
+}
+
+impl Node {
+    /// What it believes about the cluster.
+    #[must_use]
+    pub fn seen(&self) -> &Image {
+        &self.seen
+    }
+
+    /// Whether the controller and other brokers hear of it.
+    #[must_use]
+    pub fn heard(&self) -> bool {
+        self.state == BrokerState::Running && self.up
+    }
+
+    /// A setting, as it was set or else its default in the release.
+    #[must_use]
+    pub fn config(&self, name: &str) -> Option<String> {
+        self.configs.get(name).cloned().or_else(|| super::configs::broker_default(self.release, name))
+    }
+
+    /// A setting that is a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.config(name)?.parse().ok()
+    }
+}

@@ -1,0 +1,1 @@
+//! The cluster without any socket: what happens when brokers come and go.

@@ -1,0 +1,87 @@
+//! The timeline: steps that happen by time, by event, or when somebody says "next". Always in their order.
+
+use std::time::Duration;
+
+use super::{Timer, World};
+use crate::scenario::model::{Event, Step};
+
+/// How far the timeline is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timeline {
+    /// When each step that has happened did.
+    pub(super) happened: Vec<Duration>,
+    /// Whether an event is being handled: what a step does may be an event itself.
+    handling: bool,
+}
+
+impl World {
+    /// The next step, with its number.
+    #[must_use]
+    pub fn next_step(&self) -> Option<(usize, &Step)> {
+        let number = self.timeline.happened.len();
+        self.scenario.step.get(number).map(|step| (number, step))
+    }
+
+    /// When a step happened.
+    #[must_use]
+    pub fn happened(&self, step: usize) -> Option<Duration> {
+        self.timeline.happened.get(step).copied()
+    }
+
+    /// Lets the next step happen now, whatever it waits for. `false` if there is none.
+    pub fn next(&mut self) -> bool {
+        let number = self.timeline.happened.len();
+        if number >= self.scenario.step.len() {
+            return false;
+        }
+        self.step_happens(number);
+        true
+    }
+
+    /// Sets the clock of the step that comes next.
+    pub(super) fn await_next_step(&mut self) {
+        let next = self.next_step().and_then(|(number, step)| step.after.map(|time| (number, time.0)));
+        if let Some((number, delay)) = next {
+            self.after(delay, Timer::Step(number));
+        }
+    }
+
+    pub(super) fn step_due(&mut self, number: usize) {
+        if self.timeline.happened.len() == number {
+            self.step_happens(number);
+        }
+    }
+
+    fn step_happens(&mut self, number: usize) {
+        let scenario = std::sync::Arc::clone(&self.scenario);
+        let Some(step) = scenario.step.get(number) else { return };
+        self.timeline.happened.push(self.now);
+        self.changed();
+        let handling = std::mem::replace(&mut self.timeline.handling, true);
+        for action in &step.r#do {
+            if let Err(why) = self.apply(action) {
+                // The file was checked; what can still fail here is a matter of state, such as an election without a
+                // controller, and as harmless as it would be in reality.
+                tracing::info!(scenario = self.name, step = step.name, "{why}");
+            }
+        }
+        self.timeline.handling = handling;
+        self.await_next_step();
+    }
+
+    /// Something happened that the next step may wait for.
+    pub(super) fn event(&mut self, event: &Event) {
+        if self.timeline.handling {
+            return;
+        }
+        let Some((number, step)) = self.next_step() else { return };
+        let awaited = match (&step.on, event) {
+            (Some(Event::ConfigChanged(wanted)), Event::ConfigChanged(topic)) => wanted == "*" || wanted == topic,
+            (Some(wanted), event) => wanted == event,
+            (None, _) => false,
+        };
+        if awaited {
+            self.step_happens(number);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Topics and partitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::groups::OffsetsLog;
+
+/// A topic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topic {
+    /// Its id (KIP-516), made from its name.
+    pub id: [u8; 16],
+    /// Whether it is one of Kafka's own.
+    pub internal: bool,
+    /// Settings of the topic itself.
+    pub configs: BTreeMap<String, String>,
+    /// Its partitions, by number.
+    pub partitions: Vec<Partition>,
+}
+
+/// A partition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Partition {
+    /// Replicas, the preferred leader first.
+    pub replicas: Vec<i32>,
+    /// In-sync replicas.
+    pub isr: Vec<i32>,
+    /// The leader, or -1.
+    pub leader: i32,
+    /// The leader epoch.
+    pub epoch: i32,
+    /// Goes up with each change (KRaft `partitionEpoch`, ZooKeeper `zkVersion`).
+    pub partition_epoch: i32,
+    /// Eligible leader replicas (KIP-966).
+    pub elr: Vec<i32>,
+    /// Brokers whose log directory of this replica has failed.
+    pub offline_on: BTreeSet<i32>,
+    /// Replicas that run and yet do not catch up, until their broker restarts.
+    pub lagging: BTreeSet<i32>,
+    /// Size of the log in bytes.
+    pub bytes: u64,
+    /// The log's end offset.
+    pub end: i64,
+    /// While it is reassigned: the replicas that it shall have.
+    pub target: Option<Vec<i32>>,
+    /// ZooKeeper holds something else than the controller's memory.
+    pub(super) zookeeper: Option<Registered>,
+    /// What replicas held when they left the ISR; a replica out of the ISR that is not here holds nothing.
+    pub(super) left_behind: BTreeMap<i32, OffsetsLog>,
+}
+
+/// What ZooKeeper holds of a partition (`/brokers/topics/T/partitions/P/state`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Registered {
+    pub(super) leader: i32,
+    pub(super) isr: Vec<i32>,
+    pub(super) epoch: i32,
+}
+
+impl Partition {
+    /// Gives it a leader (or -1) and what follows: the next leader epoch.
+    pub(super) fn lead_by(&mut self, leader: i32) {
+        self.leader = leader;
+        self.epoch += 1;
+        self.partition_epoch += 1;
+    }
+
+    /// Replicas that are being added by a reassignment.
+    #[must_use]
+    pub fn adding(&self, original: &[i32]) -> Vec<i32> {
+        self.target.iter().flatten().copied().filter(|replica| !original.contains(replica)).collect()
+    }
+}
