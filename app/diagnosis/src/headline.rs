@@ -146,6 +146,10 @@ fn culprit(findings: &[Finding]) -> String {
         "no-leader-live-replica" => "No leader, although in-sync replicas are alive".to_owned(),
         "isr-below-min" => "Too few in-sync replicas for commits".to_owned(),
         "coordinator-failed" => format!("{brokers} {verb} leader and does not serve"),
+        "coordinator-silent" if worst.brokers.len() == 1 => {
+            format!("The coordinator of {} does not answer", words::brokers(&worst.brokers))
+        }
+        "coordinator-silent" => format!("The coordinators of {} do not answer", words::brokers(&worst.brokers)),
         "coordinator-loading" => format!("{brokers} {verb} loading"),
         "no-controller" => "There is no controller".to_owned(),
         _ => "Leadership is changing".to_owned(),

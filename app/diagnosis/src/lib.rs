@@ -29,6 +29,7 @@ mod verdict;
 mod words;
 
 pub use diagnose::{Input, diagnose};
+pub use findings::slugs;
 pub use group_id::{GroupId, MAX_GROUP_ID_BYTES, java_hash, visible};
 pub use published::{Published, Seq};
 

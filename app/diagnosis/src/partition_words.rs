@@ -50,6 +50,12 @@ pub(crate) fn sentence(facts: &Facts<'_>, verdict: &PartitionVerdict) -> String 
         }
         Cause::Disagreement => "brokers disagree on its coordinator".to_owned(),
         Cause::Loading { leader } => format!("its coordinator, broker {leader}, is loading its partition"),
+        Cause::CoordinatorSilent { leader } if stuck => {
+            format!("its coordinator hangs, although its broker {leader} answers")
+        }
+        Cause::CoordinatorSilent { leader } => {
+            format!("its coordinator does not answer, although its broker {leader} does")
+        }
         Cause::NotServed { leader, failed: true, .. } => {
             format!("its coordinator, broker {leader}, leads the partition but does not serve it")
         }

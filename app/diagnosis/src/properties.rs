@@ -18,6 +18,7 @@ enum Blow {
     View(i32, i32, Option<i32>, i32),
     Canary(i32, i32, i16),
     NoCanary(i32, i32),
+    CanariesUnanswered(i32, i64),
     MinIsr(i32),
     NoConfigs,
     NoQuorumLeader,
@@ -46,6 +47,7 @@ fn blow() -> impl Strategy<Value = Blow> {
         (broker.clone(), partition.clone(), prop_oneof![Just(0_i16), Just(14), Just(15), Just(16), Just(30), Just(99)])
             .prop_map(|(broker, id, code)| Blow::Canary(broker, id, code)),
         (broker.clone(), partition).prop_map(|(broker, id)| Blow::NoCanary(broker, id)),
+        (broker.clone(), 1..60_i64).prop_map(|(id, seconds)| Blow::CanariesUnanswered(id, seconds)),
         (-1..5_i32).prop_map(Blow::MinIsr),
         Just(Blow::NoConfigs),
         Just(Blow::NoQuorumLeader),
@@ -70,6 +72,7 @@ fn strike(sample: Sample, blow: &Blow) -> Sample {
         Blow::View(broker, id, leader, epoch) => sample.view(*broker, *id, *leader, *epoch),
         Blow::Canary(broker, id, code) => sample.canary(*broker, *id, *code),
         Blow::NoCanary(broker, id) => sample.no_canary(*broker, *id),
+        Blow::CanariesUnanswered(id, seconds) => sample.canaries_unanswered(*id, *seconds),
         Blow::MinIsr(min) => sample.min_isr(*min),
         Blow::NoConfigs => sample.no_configs(),
         Blow::NoQuorumLeader => sample.no_quorum_leader(),

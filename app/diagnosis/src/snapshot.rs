@@ -243,6 +243,10 @@ pub struct BrokerSight {
     pub metadata: Observed<MetadataView>,
     /// What it answered for our made-up group ids, by partition of `__consumer_offsets`.
     pub canaries: BTreeMap<PartitionId, Canary>,
+    /// Since when its coordinator has left canaries unanswered, although the broker answered its metadata: when the
+    /// first of these requests was sent. `None` once canaries are answered again. One request asks for many partitions,
+    /// so this does not tell which of them it waits for.
+    pub canaries_unanswered_since: Option<Timestamp>,
     /// Whom it names as coordinator (FindCoordinator), for the proof of the placement.
     pub coordinators: Observed<CoordinatorAnswers>,
     /// Its ListGroups.

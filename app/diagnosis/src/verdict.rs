@@ -67,6 +67,8 @@ pub(crate) enum Cause {
     Disagreement,
     /// The coordinator is loading the partition.
     Loading { leader: BrokerId },
+    /// The leader's broker answers, its coordinator does not.
+    CoordinatorSilent { leader: BrokerId },
     /// The leader says that it does not serve the partition; `failed` once that lasted.
     NotServed { leader: BrokerId, code: i16, failed: bool },
     /// Leadership has just changed, or looking has just begun: the coordinator's answer is not there yet.
@@ -291,6 +293,9 @@ impl Step<'_, '_> {
     fn coordinator(&self) -> Option<PartitionVerdict> {
         let leader = self.seen.newest.leader?;
         let facts = self.facts;
+        if let Some(silent) = self.coordinator_silent(leader) {
+            return Some(silent);
+        }
         let Some(canary) = self.canary(leader) else {
             return Some(self.no_canary(leader));
         };
@@ -310,6 +315,16 @@ impl Step<'_, '_> {
                 Some(until(facts, bound, Status::Unknown, Cause::OddAnswer { leader, code }))
             }
         }
+    }
+
+    /// Soft evidence, as for a leader that is silent altogether: later than two deadlines, then until the session
+    /// time-out. But no election will come of it, as the broker goes on sending heartbeats.
+    fn coordinator_silent(&self, leader: BrokerId) -> Option<PartitionVerdict> {
+        let sight = self.facts.snapshot.brokers.get(&leader)?;
+        let since = sight.canaries_unanswered_since?;
+        let late = millis_between(since, self.facts.now) <= 2 * i64::from(sight.contact.deadline_ms.max(1));
+        let bound = self.facts.election_bound(since);
+        (!late).then(|| until(self.facts, bound, Status::Stuck, Cause::CoordinatorSilent { leader }))
     }
 
     fn no_canary(&self, leader: BrokerId) -> PartitionVerdict {

@@ -115,7 +115,7 @@ fn settled(sight: &BrokerSight) -> bool {
         && asked(&sight.coordinators)
         && asked(&sight.describe_cluster_permitted)
         && (sight.kraft != Some(true) || asked(&sight.quorum))
-        && (!sees_partitions || !sight.canaries.is_empty())
+        && (!sees_partitions || !sight.canaries.is_empty() || sight.canaries_unanswered_since.is_some())
 }
 
 async fn publish(shared: Arc<Shared>, sender: watch::Sender<Arc<Snapshot>>) {

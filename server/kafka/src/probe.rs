@@ -2,10 +2,12 @@
 //!
 //! Three kept-open connections per broker, so that no question waits behind another kind: the cheap look with the
 //! canaries ([`broker`]), the wide look whose answers can be large ([`wide`]), and DescribeQuorum ([`quorum`]), which
-//! brokers forward to the controller and leave unanswered while there is none.
+//! brokers forward to the controller and leave unanswered while there is none. A fourth one stands while a coordinator
+//! leaves canaries unanswered ([`aside`]).
 //!
 //! Nothing here is left to chance, every `select!` is biased: in simulated time equal runs see equal things.
 
+mod aside;
 mod backoff;
 mod bootstrap;
 mod broker;

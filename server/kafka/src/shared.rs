@@ -273,6 +273,7 @@ impl Shared {
             if ended.is_some_and(|trouble| trouble.why != Why::Silent) {
                 // Perhaps another process than the one that gave these.
                 entry.sight.canaries.clear();
+                entry.sight.canaries_unanswered_since = None;
             }
             contact.first_answer.get_or_insert(now);
             contact.last_answer = Some(now);
@@ -292,6 +293,10 @@ impl Shared {
             let Some(entry) = state.brokers.get_mut(&id) else { return (false, false) };
             let sight = &mut entry.sight;
             let before = sight.contact.trouble.take();
+            // Canaries were asked for last, and nothing was answered since: that was the first sign.
+            let answered = sight.contact.last_answer;
+            let sign = sight.canaries_unanswered_since.filter(|&sign| answered.is_none_or(|last| last <= sign));
+            let since = sign.map_or(since, |sign| sign.min(since));
             let began = before.is_none();
             let news = before.as_ref().is_none_or(|trouble| trouble.why != why);
             let (since, attempts) =

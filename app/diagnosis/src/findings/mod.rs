@@ -1,7 +1,7 @@
 //! The rules: one file each. A rule reads the [`Context`] and returns findings; it closes by no longer returning them.
 //!
 //! To add one: a file here with its slug, its `check`, and its tests (it is so, it is not so, it could not be told);
-//! a line in [`RULES`]; a line in `docs/findings.md`. Rules that explain a verdict select partitions by the
+//! a line in [`RULES`]; one in `slugs.rs`; one in `docs/findings.md`. Rules that explain a verdict select partitions by the
 //! [`Cause`](crate::verdict::Cause) that [`judge`](crate::verdict::judge) found, so that both say the same.
 
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ mod brokers_disagree;
 mod commits_wait;
 mod coordinator_failed;
 mod coordinator_loading;
+mod coordinator_silent;
 mod data_partition_without_leader;
 mod groups_not_listed;
 mod isr_below_min;
@@ -30,6 +31,9 @@ mod not_permitted;
 mod offsets_topic_missing;
 mod placement_differs;
 mod replication_factor;
+mod slugs;
+
+pub use slugs::slugs;
 
 /// What rules read.
 pub(crate) struct Context<'a, 'b> {
@@ -41,11 +45,12 @@ pub(crate) struct Context<'a, 'b> {
 type Rule = fn(&Context<'_, '_>) -> Vec<Finding>;
 
 /// All rules. The order breaks ties between findings of equal severity.
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 20] = [
     no_leader_no_live_replica::check,
     no_leader_live_replica::check,
     leader_lost::check,
     leader_silent::check,
+    coordinator_silent::check,
     isr_below_min::check,
     commits_wait::check,
     coordinator_failed::check,
@@ -172,6 +177,7 @@ pub(crate) fn step(title: impl Into<String>, why: impl Into<String>) -> Remedy {
 
 /// A finding with no outlook, evidence, remedies, partitions or brokers yet.
 pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Finding {
+    debug_assert!(slugs().any(|known| known == slug), "{slug} is missing in slugs.rs");
     Finding {
         slug: slug.to_owned(),
         severity,

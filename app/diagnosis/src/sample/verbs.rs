@@ -164,6 +164,18 @@ impl Sample {
         self
     }
 
+    /// A broker answers, and its coordinator has answered nothing for so many seconds.
+    #[must_use]
+    pub fn canaries_unanswered(mut self, broker: BrokerId, seconds: i64) -> Self {
+        let since = self.now();
+        self.sight(broker).canaries_unanswered_since = Some(since);
+        self = self.later(seconds);
+        for canary in self.sight(broker).canaries.values_mut() {
+            canary.at = since;
+        }
+        self.learn()
+    }
+
     /// A broker has not answered for a partition's made-up group yet, since looking began.
     #[must_use]
     pub fn no_canary(mut self, broker: BrokerId, partition: PartitionId) -> Self {

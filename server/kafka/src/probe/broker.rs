@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until};
 use unstuck_diagnosis::snapshot::{Canary, MetadataView, Observed, OffsetsTopicView, PartitionView, Why};
 use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC};
@@ -10,6 +11,7 @@ use unstuck_wire::messages::groups::DescribeGroupsRequest;
 use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, TopicMetadata, Topics};
 use unstuck_wire::{Api, Connection, WireError, release_of};
 
+use super::aside::{Aside, Owed};
 use super::backoff::Backoff;
 use super::bootstrap::explain;
 use super::due::DueCanaries;
@@ -26,6 +28,7 @@ const LARGE_EVERY: u32 = 5;
 pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
     let mut backoff = Backoff::new();
     let mut due = DueCanaries::default();
+    let mut aside = Aside::default();
     // How long to wait on a silent connection before trying a fresh one: doubles while the broker hangs, because each
     // connection takes a place in its accept queue.
     let mut patience = FIRST_PATIENCE;
@@ -42,6 +45,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
             id,
             nudges,
             due: &mut due,
+            aside: &mut aside,
             answered: false,
             patience,
             address: address.clone(),
@@ -58,7 +62,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
             }
         }
         let why = match end {
-            End::Moved => continue,
+            End::Moved | End::CanariesUnanswered => continue,
             End::Hangs => {
                 patience = (patience * 2).min(LONGEST_PATIENCE);
                 continue;
@@ -109,6 +113,8 @@ const LONGEST_PATIENCE: Duration = Duration::from_secs(60);
 enum End {
     /// The broker is to be looked for at another address.
     Moved,
+    /// The broker answers, its coordinator does not: the connection waits aside, and another one takes its place.
+    CanariesUnanswered,
     /// Silent beyond our patience: worth a fresh connection, which tells a hung broker from a lost one.
     Hangs,
     /// The connection could not be made, or ended.
@@ -129,6 +135,7 @@ struct Session<'a> {
     id: BrokerId,
     nudges: &'a Nudges,
     due: &'a mut DueCanaries,
+    aside: &'a mut Aside,
     /// Whether the broker gave its metadata on this connection.
     answered: bool,
     patience: Duration,
@@ -175,6 +182,10 @@ impl Session<'_> {
                     }
                     // The next call waits for the late answer first: no pause needed, and nothing piles up.
                     continue;
+                }
+                Err(End::CanariesUnanswered) => {
+                    self.aside.put(connection);
+                    return Err(End::CanariesUnanswered);
                 }
                 Err(end) => return Err(end),
             }
@@ -304,6 +315,11 @@ impl Session<'_> {
             // Nothing that is routed to a coordinator goes to a broker that does not see the topic.
             return Ok(());
         }
+        match self.aside.look().await {
+            Owed::Still => return Ok(()),
+            Owed::CameLate => self.shared.broker(self.id, |sight| sight.canaries_unanswered_since.take().is_some()),
+            Owed::Nothing => {}
+        }
         let set = self.shared.canaries();
         let cadence = &self.shared.config.cadence;
         let denied = self.due.denied(Instant::now(), cadence.quorum);
@@ -324,7 +340,16 @@ impl Session<'_> {
             return Ok(());
         }
         let request = DescribeGroupsRequest { groups: ids.keys().map(|id| id.0.clone()).collect() };
-        let answered = connection.call(&request, self.shared.config.request_timeout).await?;
+        let sent = self.shared.now();
+        let answered = match connection.call(&request, self.shared.config.request_timeout).await {
+            Ok(answered) => answered,
+            Err(WireError::Silent) => {
+                self.canaries_unanswered(sent);
+                return Err(End::CanariesUnanswered);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.aside.answered();
         let (at, now) = (self.shared.now(), Instant::now());
         let mut canaries = Vec::new();
         for described in answered.answer {
@@ -335,7 +360,7 @@ impl Session<'_> {
         }
         let mut changed = false;
         self.shared.broker(self.id, |sight| {
-            let mut news = false;
+            let mut news = sight.canaries_unanswered_since.take().is_some();
             sight.contact.last_answer = Some(at);
             for (partition, group, code, leader_before) in canaries {
                 let before = sight.canaries.get(&partition);
@@ -354,6 +379,18 @@ impl Session<'_> {
             self.nudges.leadership.notify_one();
         }
         Ok(())
+    }
+
+    fn canaries_unanswered(&self, sent: Timestamp) {
+        self.shared.broker(self.id, |sight| {
+            let news = sight.canaries_unanswered_since.is_none();
+            if news {
+                let (cluster, broker, address) = (&self.shared.config.name, self.id, &self.address);
+                tracing::warn!(cluster, broker, address, "answers Metadata, but not DescribeGroups");
+            }
+            sight.canaries_unanswered_since.get_or_insert(sent);
+            news
+        });
     }
 }
 

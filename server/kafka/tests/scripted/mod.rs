@@ -23,6 +23,8 @@ pub(crate) struct Behaviour {
     pub(crate) topic: bool,
     /// Reads requests and answers none.
     pub(crate) hangs: bool,
+    /// The api key of the requests that it reads and does not answer.
+    pub(crate) hangs_on: Option<i16>,
     /// The api key that it answers with nonsense.
     pub(crate) nonsense: Option<i16>,
     /// The port that it advertises instead of its own.
@@ -31,7 +33,7 @@ pub(crate) struct Behaviour {
 
 impl Default for Behaviour {
     fn default() -> Self {
-        Self { topic: true, hangs: false, nonsense: None, advertised_port: None }
+        Self { topic: true, hangs: false, hangs_on: None, nonsense: None, advertised_port: None }
     }
 }
 
@@ -169,7 +171,7 @@ async fn serve(script: &Script, mut stream: impl Stream) -> Option<()> {
         request.text();
         let named = key == 3 && version < 9 && Reader(request.0).i32() > 0;
         script.log.send_modify(|log| log.push((key, named)));
-        let behaviour = script.behaviour_once_it_answers().await;
+        let behaviour = script.behaviour_once_it_answers(key).await;
         let mut answer = Writer::default();
         answer.i32(correlation);
         if behaviour.nonsense == Some(key) {
@@ -183,11 +185,11 @@ async fn serve(script: &Script, mut stream: impl Stream) -> Option<()> {
 }
 
 impl Script {
-    async fn behaviour_once_it_answers(&self) -> Behaviour {
+    async fn behaviour_once_it_answers(&self, key: i16) -> Behaviour {
         loop {
             let change = self.behaves.notified();
             let now = self.behaviour.lock().expect("no panic").clone();
-            if !now.hangs {
+            if !now.hangs && now.hangs_on != Some(key) {
                 return now;
             }
             change.await;

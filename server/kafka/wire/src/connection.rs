@@ -159,6 +159,22 @@ impl Connection {
         Ok(Answered { answer, throttle, took: started.elapsed() })
     }
 
+    /// Waits for the answer to a call that ended with [`WireError::Silent`], and drops it. At once if none is owed.
+    ///
+    /// # Errors
+    /// [`WireError::Silent`] if it is still not there after `deadline`; after any other error the connection is of no
+    /// more use.
+    pub async fn late_answer(&mut self, deadline: Duration) -> Result<(), WireError> {
+        let until = Instant::now() + deadline;
+        if self.torn {
+            return Err(timeout_at(until, self.end()).await.unwrap_or(WireError::Silent));
+        }
+        match self.outstanding {
+            Some(late) => self.receive(late, until).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until the peer ends the connection, or sends something that nobody asked for. For use while no request
     /// is unanswered (else it never returns); may be dropped at any time.
     pub async fn ended(&mut self) -> WireError {

@@ -208,8 +208,26 @@ async fn a_late_answer_is_not_taken_for_the_next_one() {
     .await;
     let mut connection = greet(&address, DEADLINE).await.expect("a broker");
     assert_eq!(connection.call(&ListGroupsRequest, SHORT).await.err(), Some(WireError::Silent));
+    assert_eq!(connection.late_answer(Duration::ZERO).await, Err(WireError::Silent));
     let answer = connection.call(&ListGroupsRequest, DEADLINE).await.expect("it answers again").answer;
     assert_eq!(answer.groups[0].id, "next");
+}
+
+#[tokio::test]
+async fn a_late_answer_can_be_waited_for() {
+    let address = listen(|mut peer| async move {
+        peer.offer_list_groups().await?;
+        let late = peer.asked().await?;
+        tokio::time::sleep(SHORT * 2).await;
+        peer.answer(late.correlation, b"\0\0\0\0\0\x01\0\x04late\0\0").await?;
+        peer.hang().await
+    })
+    .await;
+    let mut connection = greet(&address, DEADLINE).await.expect("a broker");
+    assert_eq!(connection.late_answer(Duration::ZERO).await, Ok(()), "none is owed");
+    assert_eq!(connection.call(&ListGroupsRequest, SHORT).await.err(), Some(WireError::Silent));
+    assert_eq!(connection.late_answer(DEADLINE).await, Ok(()));
+    assert!(!connection.waits());
 }
 
 #[tokio::test]

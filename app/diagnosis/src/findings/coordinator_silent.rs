@@ -1,0 +1,123 @@
+//! `coordinator-silent`: the leader's broker answers metadata, and nothing that goes to its coordinator.
+//!
+//! Soft evidence, as for a leader that is silent altogether: opens after two deadlines as `recovering`, stuck past the
+//! session time-out. But the broker goes on sending heartbeats, so nobody elects another leader. Closes with the
+//! coordinator's next answer or another leader. One request asks for all partitions of a broker: which of them it waits
+//! for cannot be told.
+
+use super::{Context, capital, cause, finding, likely, not_seen, seen_, step};
+use crate::report::{Finding, Remedy, Severity, Status};
+use crate::verdict::Cause;
+use crate::{BrokerId, PartitionId};
+
+const SLUG: &str = "coordinator-silent";
+
+pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+    let select = cause(|cause| match cause {
+        Cause::CoordinatorSilent { leader } => Some(*leader),
+        _ => None,
+    });
+    context.group_by(select).into_iter().map(|(leader, partitions)| explain(context, leader, partitions)).collect()
+}
+
+fn explain(context: &Context<'_, '_>, leader: BrokerId, partitions: Vec<PartitionId>) -> Finding {
+    let verdicts = || partitions.iter().filter_map(|partition| context.verdicts.get(partition));
+    let stuck = verdicts().any(|verdict| verdict.status == Status::Stuck);
+    let sight = context.facts.snapshot.brokers.get(&leader);
+    let since = sight.and_then(|sight| sight.canaries_unanswered_since).unwrap_or(context.facts.now);
+    let name = capital(&context.broker(leader));
+    let reach = context.reach(&partitions);
+    let mut finding = finding(
+        SLUG,
+        if stuck { Severity::Outage } else { Severity::Error },
+        if stuck {
+            format!("{name} answers, but its coordinator hangs: it coordinates {reach}.")
+        } else {
+            format!("{name} answers, but its coordinator does not: it coordinates {reach}.")
+        },
+    );
+    finding.evidence.push(seen_(format!(
+        "Broker {leader} answers Metadata, and has not answered DescribeGroups since {}.",
+        crate::time::clock(since)
+    )));
+    finding.evidence.push(likely("A thread of the coordinator that waits for a lock or a disk.".to_owned()));
+    if partitions.len() > 1 {
+        finding.evidence.push(not_seen(
+            "Whether all of these partitions wait, or only some: one request asks for all of them.".to_owned(),
+        ));
+    }
+    let bound = verdicts().filter_map(|verdict| verdict.expected_by.as_ref()).max_by_key(|bound| bound.at);
+    finding.outlook = Some(match bound {
+        Some(bound) => format!("A short wait would be over {}. Then Unstuck says more.", super::by(bound)),
+        None => "The cluster does not notice it: the broker goes on sending heartbeats, so nobody elects another \
+                 leader."
+            .to_owned(),
+    });
+    if bound.is_some() {
+        finding.remedies.push(step("Wait", "It is not known yet whether the coordinator hangs or is only slow."));
+    } else {
+        finding.remedies.push(step(
+            format!("Take a thread dump (jstack) of broker {leader}, and look at its disks"),
+            "They tell what the coordinator waits for. Take the dump before a restart.",
+        ));
+        finding.remedies.push(Remedy {
+            title: format!("Then restart broker {leader}"),
+            why: "Its partitions get another leader where an in-sync replica lives, or come back with it.".to_owned(),
+            command: None,
+            danger: Some("The thread dump is lost with the process.".to_owned()),
+        });
+    }
+    finding.brokers = vec![leader];
+    finding.partitions = partitions;
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::Status;
+    use crate::sample::{Sample, slugs, text};
+
+    #[test]
+    fn first_it_is_only_silent() {
+        let report = Sample::kraft(3, 6, 1).canaries_unanswered(1, 4).report();
+        assert_eq!(report.partitions[0].status, Status::Recovering);
+        insta::assert_snapshot!(text(&report, super::SLUG), @"
+        [error] Broker 1 (127.0.0.1:9001) answers, but its coordinator does not: it coordinates 2 of 6 partitions of __consumer_offsets.
+          outlook: A short wait would be over by 12:00:13 UTC. Then Unstuck says more.
+          seen: Broker 1 answers Metadata, and has not answered DescribeGroups since 12:00:00 UTC.
+          likely: A thread of the coordinator that waits for a lock or a disk.
+          not seen: Whether all of these partitions wait, or only some: one request asks for all of them.
+          -> Wait: It is not known yet whether the coordinator hangs or is only slow.
+        ");
+    }
+
+    #[test]
+    fn past_the_session_timeout_it_hangs() {
+        let report = Sample::kraft(3, 6, 1).canaries_unanswered(1, 30).report();
+        assert_eq!(report.partitions[0].status, Status::Stuck);
+        assert_eq!(report.partitions[1].status, Status::AtRisk, "others go on");
+        insta::assert_snapshot!(text(&report, super::SLUG), @"
+        [outage] Broker 1 (127.0.0.1:9001) answers, but its coordinator hangs: it coordinates 2 of 6 partitions of __consumer_offsets.
+          outlook: The cluster does not notice it: the broker goes on sending heartbeats, so nobody elects another leader.
+          seen: Broker 1 answers Metadata, and has not answered DescribeGroups since 12:00:00 UTC.
+          likely: A thread of the coordinator that waits for a lock or a disk.
+          not seen: Whether all of these partitions wait, or only some: one request asks for all of them.
+          -> Take a thread dump (jstack) of broker 1, and look at its disks: They tell what the coordinator waits for. Take the dump before a restart.
+          -> Then restart broker 1: Its partitions get another leader where an in-sync replica lives, or come back with it.
+             ! The thread dump is lost with the process.
+        ");
+    }
+
+    #[test]
+    fn one_late_answer_says_nothing() {
+        let report = Sample::kraft(3, 6, 1).canaries_unanswered(1, 1).report();
+        assert!(!slugs(&report).contains(&super::SLUG.to_owned()));
+    }
+
+    #[test]
+    fn a_broker_that_is_silent_altogether_is_told_by_another_rule() {
+        let report = Sample::kraft(3, 6, 1).canaries_unanswered(1, 4).hung(1, 30).report();
+        let slugs = slugs(&report);
+        assert!(slugs.contains(&"leader-silent".to_owned()) && !slugs.contains(&super::SLUG.to_owned()), "{slugs:?}");
+    }
+}
