@@ -25,9 +25,9 @@ impl Surroundings {
     /// Simulated time over connections that `dialer` gives, beginning now at `base`.
     ///
     /// Two runs of the same script give the same sequence of snapshots if the runtime has one thread and starts with a
-    /// paused clock (`tokio::runtime::Builder::start_paused`, which advances it whenever nothing is left to do), and if
-    /// the script itself does the same each time. What does not in tokio: `select!` without `biased`, and the order in
-    /// which several receivers of one `watch` channel wake.
+    /// paused clock (`tokio::runtime::Builder::start_paused` of tokio's feature `test-util`, which advances the clock
+    /// whenever nothing is left to do), and if the script itself does the same each time. What does not in tokio:
+    /// `select!` without `biased`, and the order in which several receivers of one `watch` channel wake.
     #[must_use]
     pub fn simulated(dialer: Arc<dyn Dial>, base: Timestamp) -> Self {
         Self { dialer, clock: Clock::simulated(base), client_eye: ClientEye::Wire }

@@ -168,10 +168,14 @@ impl Sample {
     #[must_use]
     pub fn canaries_unanswered(mut self, broker: BrokerId, seconds: i64) -> Self {
         let since = self.now();
-        self.sight(broker).canaries_unanswered_since = Some(since);
+        // Only a broker that answers is asked for canaries.
+        let answers = |sight: &&mut BrokerSight| sight.contact.first_answer.is_some();
+        if let Some(sight) = self.snapshot.brokers.get_mut(&broker).filter(answers) {
+            sight.canaries_unanswered_since = Some(since);
+        }
         self = self.later(seconds);
-        for canary in self.sight(broker).canaries.values_mut() {
-            canary.at = since;
+        if let Some(sight) = self.snapshot.brokers.get_mut(&broker).filter(answers) {
+            sight.canaries.values_mut().for_each(|canary| canary.at = since);
         }
         self.learn()
     }
