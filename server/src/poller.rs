@@ -45,7 +45,8 @@ pub fn watch_cluster(
     let mut snapshots = collector.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
     let seq = Seq { boot: boot.to_owned(), n: 0 };
-    let (publish, published) = watch::channel(Arc::new(next_value(seq, first.clone(), Memory::new(first.taken_at))));
+    let begun = next_value(seq, Arc::clone(&first), Memory::new(first.taken_at), Timestamp::now());
+    let (publish, published) = watch::channel(Arc::new(begun));
     let settled = Arc::new(AtomicBool::new(Collector::settled(&first)));
     let ask_detail = {
         // Weak: a request under way must not keep the collector from ending.
@@ -114,17 +115,17 @@ async fn publish_each(
             settled.store(true, Ordering::Relaxed);
         }
         let seq = Seq { boot: last.seq.boot.clone(), n: last.seq.n + 1 };
-        let next = next_value(seq, snapshot, last.memory.clone());
+        let next = next_value(seq, snapshot, last.memory.clone(), Timestamp::now());
         log_change(last.report.headline.status, &next);
         publish.send_replace(Arc::new(next));
     }
 }
 
-/// What follows from a snapshot and what was seen before.
+/// What follows, at `now`, from a snapshot and what was seen before.
 #[must_use]
-pub fn next_value(seq: Seq, snapshot: Arc<Snapshot>, mut memory: Memory) -> Published {
+pub fn next_value(seq: Seq, snapshot: Arc<Snapshot>, mut memory: Memory, now: Timestamp) -> Published {
     memory.learn(&snapshot);
-    let report = diagnose(&Input { snapshot: &snapshot, memory: &memory, now: Timestamp::now() });
+    let report = diagnose(&Input { snapshot: &snapshot, memory: &memory, now });
     memory.note(&report);
     Published { seq, snapshot, report, memory }
 }

@@ -62,18 +62,17 @@ impl World {
                 None => (host.to_owned(), port),
             };
         }
-        let (now, controller) = (self.image.clone(), self.controller);
+        let before = Arc::clone(&self.image);
         self.publish();
-        if controller.is_none() {
-            // Nobody publishes: what brokers were told before stays, with the address.
-            let image = Arc::clone(&self.image);
-            for node in self.nodes.values_mut().filter(|node| Arc::ptr_eq(&node.image, &now)) {
+        // Whoever is not told (cut off, or without a controller) keeps what it was told before, with the address.
+        let image = Arc::clone(&self.image);
+        let untold: Vec<i32> =
+            self.nodes.values().filter(|node| Arc::ptr_eq(&node.image, &before)).map(|node| node.id).collect();
+        for id in untold {
+            if let Some(node) = self.nodes.get_mut(&id) {
                 node.image = Arc::clone(&image);
             }
-            let ids: Vec<i32> = self.nodes.keys().copied().collect();
-            for id in ids {
-                self.see(id);
-            }
+            self.see(id);
         }
     }
 
@@ -160,7 +159,13 @@ impl World {
             Some(isr) => partition.replicas.iter().copied().filter(|id| !isr.contains(id)).collect(),
             None => std::collections::BTreeSet::default(),
         };
-        partition.isr = isr.unwrap_or_else(|| partition.replicas.clone());
+        partition.isr = isr.unwrap_or_else(|| {
+            // Who is away at the beginning has been away for long; the last one stays, unless the scenario is about
+            // eligible leader replicas and says so.
+            let live = |id: &i32| self.nodes.get(id).is_none_or(|node| node.registered);
+            let in_sync: Vec<i32> = partition.replicas.iter().copied().filter(live).collect();
+            if in_sync.is_empty() { partition.replicas.clone() } else { in_sync }
+        });
         partition.leader = leader.unwrap_or_else(|| {
             let able = |id: &&i32| {
                 partition.isr.contains(id)

@@ -66,6 +66,7 @@ impl World {
         if node.is_broker {
             self.after(timeout, Timer::SessionEnds { node: id, silence });
         }
+        self.note_missing_leaders();
         let majority = self.mode() == Mode::Zookeeper || self.candidate().is_some();
         if self.controller == Some(id) || !majority {
             self.controller = None;
@@ -387,15 +388,32 @@ impl World {
         self.publish();
     }
 
-    /// Tells steps that wait for it when a topic has all its leaders again.
-    pub(super) fn leaders_back(&mut self) {
-        let back: Vec<String> = self
+    /// Notes which topics miss a leader: partitions without one, or with one that nobody hears of.
+    pub(super) fn note_missing_leaders(&mut self) {
+        let heard = |id: &i32| self.nodes.get(id).is_some_and(super::Node::heard);
+        let missing = self
             .topics
             .iter()
-            .filter(|(_, topic)| topic.partitions.iter().all(|partition| partition.leader >= 0))
-            .map(|(name, _)| name.clone())
+            .filter(|(_, topic)| topic.partitions.iter().any(|partition| !heard(&partition.leader)))
+            .map(|(name, _)| name.clone());
+        self.timeline.missed.extend(missing);
+    }
+
+    /// Tells steps that wait for it when a topic that missed a leader has all of them again.
+    pub(super) fn leaders_back(&mut self) {
+        let heard = |id: &i32| self.nodes.get(id).is_some_and(super::Node::heard);
+        let back: Vec<String> = self
+            .timeline
+            .missed
+            .iter()
+            .filter(|name| {
+                let topic = self.topics.get(*name);
+                topic.is_some_and(|topic| topic.partitions.iter().all(|partition| heard(&partition.leader)))
+            })
+            .cloned()
             .collect();
         for name in back {
+            self.timeline.missed.remove(&name);
             self.event(&Event::LeadersBack(name));
         }
     }

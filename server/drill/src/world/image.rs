@@ -61,6 +61,7 @@ impl World {
             topics: self.topics.clone(),
         });
         self.image = image;
+        self.note_missing_leaders();
         if self.controller.is_some() {
             let told: Vec<i32> =
                 self.nodes.values().filter(|node| node.is_broker && node.registered && node.heard()).map(|node| node.id).collect();

@@ -1,5 +1,6 @@
 //! The timeline: steps that happen by time, by event, or when somebody says "next". Always in their order.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Timer, World};
@@ -12,6 +13,8 @@ pub(super) struct Timeline {
     pub(super) happened: Vec<Duration>,
     /// Whether an event is being handled: what a step does may be an event itself.
     handling: bool,
+    /// Topics that have missed a leader since the last step.
+    pub(super) missed: BTreeSet<String>,
 }
 
 impl World {
@@ -38,6 +41,21 @@ impl World {
         true
     }
 
+    /// Somebody does something to the cluster. If that is all that the next step by hand would do, it is that step.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn act(&mut self, action: &crate::scenario::action::Action) -> Result<(), String> {
+        let foreseen = self.next_step().is_some_and(|(_, step)| {
+            step.after.is_none() && step.on.is_none() && step.r#do.as_slice() == std::slice::from_ref(action)
+        });
+        if foreseen {
+            self.next();
+            return Ok(());
+        }
+        self.apply(action)
+    }
+
     /// Sets the clock of the step that comes next.
     pub(super) fn await_next_step(&mut self) {
         let next = self.next_step().and_then(|(number, step)| step.after.map(|time| (number, time.0)));
@@ -56,6 +74,7 @@ impl World {
         let scenario = std::sync::Arc::clone(&self.scenario);
         let Some(step) = scenario.step.get(number) else { return };
         self.timeline.happened.push(self.now);
+        self.timeline.missed.clear();
         self.changed();
         let handling = std::mem::replace(&mut self.timeline.handling, true);
         for action in &step.r#do {
