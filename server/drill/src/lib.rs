@@ -4,4 +4,5 @@ pub mod scenario;
 
 pub mod answer;
 pub mod recorded;
+pub mod serve;
 pub mod world;

@@ -1,6 +1,10 @@
 //! Answers: one file per API turns a request into the answer that the asked broker would give, in the version that was
 //! asked and as its release gives it. What is true is the [`World`]'s; how it is said is here.
 
+mod api_versions;
+mod metadata;
+pub(crate) mod words;
+
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -90,6 +94,8 @@ type Handler = fn(&mut World, &Question<'_>) -> Answer;
 /// Who answers an API.
 fn handler(api: i16) -> Option<Handler> {
     Some(match api {
+        3 => metadata::answer,
+        18 => api_versions::answer,
         _ => return None,
     })
 }

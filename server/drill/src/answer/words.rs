@@ -1,0 +1,97 @@
+//! Small things that answers say: error codes with Kafka's words for them, sets of allowed operations, strings and ids
+//! as the codec wants them.
+
+use unstuck_wire::schema::{KafkaString, KafkaUuid};
+
+use crate::world::World;
+
+/// Error codes (`org.apache.kafka.common.protocol.Errors`).
+pub(crate) mod code {
+    pub(crate) const OFFSET_OUT_OF_RANGE: i16 = 1;
+    pub(crate) const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+    pub(crate) const LEADER_NOT_AVAILABLE: i16 = 5;
+    pub(crate) const NOT_LEADER: i16 = 6;
+    pub(crate) const REPLICA_NOT_AVAILABLE: i16 = 9;
+    pub(crate) const LOADING: i16 = 14;
+    pub(crate) const COORDINATOR_NOT_AVAILABLE: i16 = 15;
+    pub(crate) const NOT_COORDINATOR: i16 = 16;
+    pub(crate) const INVALID_TOPIC: i16 = 17;
+    pub(crate) const INVALID_GROUP_ID: i16 = 24;
+    pub(crate) const TOPIC_DENIED: i16 = 29;
+    pub(crate) const GROUP_DENIED: i16 = 30;
+    pub(crate) const CLUSTER_DENIED: i16 = 31;
+    pub(crate) const UNSUPPORTED_VERSION: i16 = 35;
+    pub(crate) const INVALID_REPLICATION_FACTOR: i16 = 38;
+    pub(crate) const INVALID_REQUEST: i16 = 42;
+    pub(crate) const STORAGE_ERROR: i16 = 56;
+    pub(crate) const GROUP_NOT_FOUND: i16 = 69;
+    pub(crate) const FETCH_SESSION_NOT_FOUND: i16 = 70;
+    pub(crate) const FENCED_LEADER_EPOCH: i16 = 74;
+    pub(crate) const UNKNOWN_LEADER_EPOCH: i16 = 76;
+    pub(crate) const UNKNOWN_TOPIC_ID: i16 = 100;
+    pub(crate) const MISMATCHED_ENDPOINT_TYPE: i16 = 114;
+    pub(crate) const UNSUPPORTED_ENDPOINT_TYPE: i16 = 115;
+}
+
+/// Text for the codec.
+pub(crate) fn text(from: &str) -> KafkaString {
+    KafkaString::from(from.to_owned())
+}
+
+/// A topic id for the codec.
+pub(crate) fn uuid(id: [u8; 16]) -> KafkaUuid {
+    let bits = u128::from_be_bytes(id);
+    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).unwrap_or(0);
+    KafkaUuid::from_parts(half(bits >> 64), half(bits))
+}
+
+/// Kafka's words for an error code, where it has any here.
+pub(crate) fn message(code: i16) -> Option<KafkaString> {
+    let words = match code {
+        code::COORDINATOR_NOT_AVAILABLE => "The coordinator is not available.",
+        code::LOADING => "The coordinator is loading and hence can't process requests.",
+        code::NOT_COORDINATOR => "This is not the correct coordinator.",
+        code::TOPIC_DENIED => "Topic authorization failed.",
+        code::GROUP_DENIED => "Group authorization failed.",
+        code::CLUSTER_DENIED => "Cluster authorization failed.",
+        code::UNKNOWN_TOPIC_OR_PARTITION => "This server does not host this topic-partition.",
+        code::UNSUPPORTED_VERSION => "The version of API is not supported.",
+        code::INVALID_REQUEST => {
+            "This most likely occurs because of a request being malformed by the client library or the message was sent \
+             to an incompatible broker. See the broker logs for more details."
+        }
+        code::INVALID_GROUP_ID => "The configured groupId is invalid.",
+        code::GROUP_NOT_FOUND => "The group id does not exist.",
+        _ => return None,
+    };
+    Some(KafkaString::from_static(words))
+}
+
+/// A set of operations, one bit for each `AclOperation`.
+const fn operations(of: &[u32]) -> i32 {
+    let mut bits = 0;
+    let mut at = 0;
+    while at < of.len() {
+        bits |= 1 << of[at];
+        at += 1;
+    }
+    bits
+}
+
+/// What may be done with a topic: READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS.
+pub(crate) const TOPIC_OPERATIONS: i32 = operations(&[3, 4, 5, 6, 7, 8, 10, 11]);
+
+/// What may be done with the cluster: CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS,
+/// IDEMPOTENT_WRITE. Nothing for whoever may not see it.
+pub(crate) fn cluster_operations(world: &World) -> i32 {
+    if world.acl().cluster_hidden { 0 } else { operations(&[5, 7, 8, 9, 10, 11, 12]) }
+}
+
+/// What may be done with a group: READ, DELETE, DESCRIBE; from 4.0 on also DESCRIBE_CONFIGS and ALTER_CONFIGS.
+pub(crate) fn group_operations(release: crate::scenario::model::Release) -> i32 {
+    if release >= crate::scenario::model::Release::V4_1 {
+        operations(&[3, 6, 8, 10, 11])
+    } else {
+        operations(&[3, 6, 8])
+    }
+}
