@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod consumers;
+pub mod drills;
 pub mod eye;
 pub mod groups;
 pub mod jars;
@@ -11,5 +12,6 @@ pub mod ports;
 pub mod raw;
 pub mod server;
 pub mod tether;
+pub mod tools;
 pub mod wait;
 mod zookeeper;
