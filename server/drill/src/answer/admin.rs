@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use unstuck_wire::schema::{KafkaString, KafkaUuid};
-
+pub(super) use super::words::{text, uuid};
 use super::{Answer, Question};
 use crate::world::{Rule, World};
 
@@ -21,18 +20,6 @@ pub(super) const INVALID_REQUEST: i16 = 42;
 
 /// How long a broker tries to reach a controller for a request that it forwards.
 const FORWARDING: Duration = Duration::from_secs(30);
-
-/// A text in the protocol's own type.
-pub(super) fn text(text: &str) -> KafkaString {
-    KafkaString::from(text.to_owned())
-}
-
-/// An id in the protocol's own type.
-pub(super) fn uuid(id: [u8; 16]) -> KafkaUuid {
-    let number = u128::from_be_bytes(id);
-    let half = |shift: u32| u64::try_from((number >> shift) & u128::from(u64::MAX)).unwrap_or(0);
-    KafkaUuid::from_parts(half(64), half(0))
-}
 
 /// Whether the controller's work is done on a request. `Ok`: do it. `Err(Ok(answer))`: not yet. `Err(Err(code))`: it is
 /// not, and this is the code that says so.

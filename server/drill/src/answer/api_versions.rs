@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use unstuck_wire::schema::api_versions_response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
-use unstuck_wire::schema::{ApiVersionsRequestData, ApiVersionsResponseData};
+use unstuck_wire::schema::ApiVersionsResponseData;
 
 use super::words::{code, text};
 use super::{Answer, Question, offered, read, say};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use unstuck_wire::schema::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
-use unstuck_wire::schema::{MetadataRequestData, MetadataResponseData};
+use unstuck_wire::schema::MetadataResponseData;
 
 use super::words::{TOPIC_OPERATIONS, cluster_operations, code, text, uuid};
 use super::{Answer, Question, read, say};
@@ -33,9 +33,13 @@ pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
         }
         _ => topics = all(world, question),
     }
-    if wants_operations {
-        for topic in topics.iter_mut().filter(|topic| topic.error_code == 0) {
+    // Before 2.4 what was not asked for was 0, not "unknown" (KIP-430).
+    let unasked = world.node(question.broker).filter(|node| node.release < Release::V2_8 && version >= 8).map(|_| 0);
+    for topic in &mut topics {
+        if wants_operations && topic.error_code == 0 {
             topic.topic_authorized_operations = TOPIC_OPERATIONS;
+        } else if let Some(none) = unasked {
+            topic.topic_authorized_operations = none;
         }
     }
     let controller_id = controller(world, question.broker);
@@ -47,6 +51,8 @@ pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
         .with_topics(topics);
     if request.include_cluster_authorized_operations && (8..=10).contains(&version) {
         answer.cluster_authorized_operations = cluster_operations(world);
+    } else if let Some(none) = unasked {
+        answer.cluster_authorized_operations = none;
     }
     if version >= 13 {
         answer.error_code = question.forced.unwrap_or(0);
@@ -93,7 +99,6 @@ fn refused(name: Option<&str>, error: i16) -> MetadataResponseTopic {
     MetadataResponseTopic {
         name: name.map(text),
         error_code: error,
-        is_internal: name == Some(OFFSETS_TOPIC),
         ..MetadataResponseTopic::default()
     }
 }
@@ -120,7 +125,8 @@ fn named(world: &mut World, question: &Question<'_>, name: &str, may_create: boo
     }
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if name.is_empty() || name.len() > 249 || matches!(name, "." | "..") || !name.bytes().all(legal) {
-        return refused(Some(name), code::INVALID_TOPIC);
+        let error = if node.release < Release::V2_8 { code::UNKNOWN_TOPIC_OR_PARTITION } else { code::INVALID_TOPIC };
+        return refused(Some(name), error);
     }
     let release = node.release;
     let creates = node.config("auto.create.topics.enable").is_none_or(|value| value == "true");
@@ -133,11 +139,12 @@ fn named(world: &mut World, question: &Question<'_>, name: &str, may_create: boo
         let enough = i64::try_from(node.seen().brokers.len()).is_ok_and(|live| live >= factor);
         // That it is missing is all that is asked; the answer itself does not matter.
         drop(world.find_coordinator(question.broker, ""));
-        return refused(Some(name), match (release >= Release::V2_8, enough) {
+        let error = match (release >= Release::V2_8, enough) {
             (true, _) => code::UNKNOWN_TOPIC_OR_PARTITION,
             (false, true) => code::LEADER_NOT_AVAILABLE,
             (false, false) => code::INVALID_REPLICATION_FACTOR,
-        });
+        };
+        return MetadataResponseTopic { is_internal: true, ..refused(Some(name), error) };
     }
     // Topics of users are not made up by being asked for: a drill would fill with slips of the pen.
     refused(Some(name), code::UNKNOWN_TOPIC_OR_PARTITION)
@@ -168,7 +175,12 @@ fn told(node: &Node, version: i16, number: i32, partition: &Partition) -> Metada
     // KAFKA-8442: brokers below 2.4 tell no in-sync replicas, and no leader epoch, of a partition without leader.
     let mut isr = if leaderless && old { Vec::new() } else { partition.isr.clone() };
     let offline = partition.replicas.iter().copied().filter(|id| !live(id) || partition.offline_on.contains(id));
-    let mut error = if leaderless { code::LEADER_NOT_AVAILABLE } else { 0 };
+    let mut error = match leaderless {
+        // 2.3 looked whether it was alive itself, not whether the leader was (seen on 2.3.1).
+        true if node.release == Release::V2_3 && version >= 6 => code::LISTENER_NOT_FOUND,
+        true => code::LEADER_NOT_AVAILABLE,
+        false => 0,
+    };
     if version == 0 {
         if !leaderless && !(replicas.iter().all(live) && isr.iter().all(live)) {
             error = code::REPLICA_NOT_AVAILABLE;

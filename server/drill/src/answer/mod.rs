@@ -2,7 +2,16 @@
 //! asked and as its release gives it. What is true is the [`World`]'s; how it is said is here.
 
 mod api_versions;
+mod cluster;
+mod describe_configs;
+mod describe_groups;
+mod describe_new_groups;
+mod find_coordinator;
+mod list_groups;
+mod logs;
+mod members;
 mod metadata;
+mod offset_fetch;
 pub(crate) mod words;
 
 use std::time::Duration;
@@ -83,6 +92,8 @@ pub fn offered(world: &World, node: &Node) -> Vec<(i16, (i16, i16))> {
         .filter(|(key, _)| handler(**key).is_some())
         .filter_map(|(key, (min, max))| {
             let (lowest, highest) = serve::spoken(*key)?;
+            // Version 0 of DescribeConfigs is written by hand: it is all that 1.0 offers.
+            let lowest = if *key == 32 { 0 } else { lowest };
             let range = ((*min).max(lowest), (*max).min(highest));
             (range.0 <= range.1).then_some((*key, range))
         })
@@ -94,8 +105,20 @@ type Handler = fn(&mut World, &Question<'_>) -> Answer;
 /// Who answers an API.
 fn handler(api: i16) -> Option<Handler> {
     Some(match api {
+        1 => logs::fetch,
+        2 => logs::list_offsets,
         3 => metadata::answer,
+        9 => offset_fetch::answer,
+        10 => find_coordinator::answer,
+        15 => describe_groups::answer,
+        16 => list_groups::answer,
         18 => api_versions::answer,
+        23 => logs::offset_for_leader_epoch,
+        32 => describe_configs::answer,
+        60 => cluster::answer,
+        69 => describe_new_groups::consumer,
+        77 => describe_new_groups::share_group,
+        89 => describe_new_groups::streams,
         _ => return None,
     })
 }

@@ -26,6 +26,7 @@ pub(crate) mod code {
     pub(crate) const STORAGE_ERROR: i16 = 56;
     pub(crate) const GROUP_NOT_FOUND: i16 = 69;
     pub(crate) const FETCH_SESSION_NOT_FOUND: i16 = 70;
+    pub(crate) const LISTENER_NOT_FOUND: i16 = 72;
     pub(crate) const FENCED_LEADER_EPOCH: i16 = 74;
     pub(crate) const UNKNOWN_LEADER_EPOCH: i16 = 76;
     pub(crate) const UNKNOWN_TOPIC_ID: i16 = 100;
@@ -49,19 +50,15 @@ pub(crate) fn uuid(id: [u8; 16]) -> KafkaUuid {
 pub(crate) fn message(code: i16) -> Option<KafkaString> {
     let words = match code {
         code::COORDINATOR_NOT_AVAILABLE => "The coordinator is not available.",
-        code::LOADING => "The coordinator is loading and hence can't process requests.",
-        code::NOT_COORDINATOR => "This is not the correct coordinator.",
         code::TOPIC_DENIED => "Topic authorization failed.",
         code::GROUP_DENIED => "Group authorization failed.",
         code::CLUSTER_DENIED => "Cluster authorization failed.",
         code::UNKNOWN_TOPIC_OR_PARTITION => "This server does not host this topic-partition.",
-        code::UNSUPPORTED_VERSION => "The version of API is not supported.",
+        -1 => "The server experienced an unexpected error when processing the request.",
         code::INVALID_REQUEST => {
             "This most likely occurs because of a request being malformed by the client library or the message was sent \
              to an incompatible broker. See the broker logs for more details."
         }
-        code::INVALID_GROUP_ID => "The configured groupId is invalid.",
-        code::GROUP_NOT_FOUND => "The group id does not exist.",
         _ => return None,
     };
     Some(KafkaString::from_static(words))

@@ -1,0 +1,103 @@
+//! DescribeProducers, ListTransactions and DescribeTransactions (KIP-664). No transaction ever runs in a drill, so these
+//! tell only whether somebody answers.
+
+use unstuck_wire::schema::describe_producers_response::{PartitionResponse, TopicResponse};
+use unstuck_wire::schema::describe_transactions_response::TransactionState;
+use unstuck_wire::schema::{
+    DescribeProducersRequestData, DescribeProducersResponseData, DescribeTransactionsRequestData,
+    DescribeTransactionsResponseData, ListTransactionsRequestData, ListTransactionsResponseData,
+};
+
+use super::admin::{INVALID_REQUEST, TOPIC_DENIED, UNKNOWN_PARTITION, text, words};
+use super::{Answer, Question, read, say};
+use crate::world::World;
+
+const NOT_LEADER: i16 = 6;
+/// `TRANSACTIONAL_ID_NOT_FOUND`.
+const NO_SUCH_TRANSACTION: i16 = 105;
+const STATES: [&str; 8] = [
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+];
+
+/// Nobody produces; the leader says so, others that they do not lead.
+pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> Answer {
+    let request = read!(question, DescribeProducersRequestData);
+    let Some(node) = world.node(question.broker) else { return Answer::Close };
+    let topics = request
+        .topics
+        .into_iter()
+        .map(|topic| {
+            let name = topic.name.as_str();
+            let partitions = topic
+                .partition_indexes
+                .iter()
+                .map(|number| {
+                    let error_code = match (question.forced, node.seen().partition(name, *number)) {
+                        (Some(code), _) => code,
+                        (None, _) if !world.may_describe_topic(name) => TOPIC_DENIED,
+                        (None, None) => UNKNOWN_PARTITION,
+                        (None, Some(partition)) if partition.leader != question.broker => NOT_LEADER,
+                        (None, Some(_)) => 0,
+                    };
+                    PartitionResponse {
+                        partition_index: *number,
+                        error_code,
+                        error_message: (!matches!(error_code, 0 | NOT_LEADER)).then(|| text(words(error_code))),
+                        ..Default::default()
+                    }
+                })
+                .collect();
+            TopicResponse { name: topic.name, partitions, ..Default::default() }
+        })
+        .collect();
+    say!(question, DescribeProducersResponseData { topics, ..Default::default() })
+}
+
+/// There are none.
+pub(super) fn list(_: &mut World, question: &Question<'_>) -> Answer {
+    let request = read!(question, ListTransactionsRequestData);
+    let unknown = request.state_filters.into_iter().filter(|state| !STATES.contains(&state.as_str())).collect();
+    let answer = ListTransactionsResponseData {
+        error_code: question.forced.unwrap_or_default(),
+        unknown_state_filters: unknown,
+        ..Default::default()
+    };
+    say!(question, answer)
+}
+
+/// The coordinator of an id says that it has no such transaction (105), which proves that it serves; others say 16.
+pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
+    let request = read!(question, DescribeTransactionsRequestData);
+    let states = request
+        .transactional_ids
+        .into_iter()
+        .map(|id| {
+            let error_code = match world.serves_transactions(question.broker, id.as_str()) {
+                _ if question.forced.is_some() => question.forced.unwrap_or_default(),
+                _ if id.is_empty() => INVALID_REQUEST,
+                Ok(()) => NO_SUCH_TRANSACTION,
+                Err(code) => code,
+            };
+            // Kafka's own class leaves all other fields at zero, not at -1.
+            TransactionState { error_code, transactional_id: id, ..zeros() }
+        })
+        .collect();
+    say!(question, DescribeTransactionsResponseData { transaction_states: states, ..Default::default() })
+}
+
+fn zeros() -> TransactionState {
+    TransactionState {
+        transaction_timeout_ms: 0,
+        transaction_start_time_ms: 0,
+        producer_id: 0,
+        producer_epoch: 0,
+        ..Default::default()
+    }
+}
