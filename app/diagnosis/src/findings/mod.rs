@@ -1,8 +1,8 @@
 //! The rules: one file each. A rule reads the [`Context`] and returns findings; it closes by no longer returning them.
 //!
 //! To add one: a file here with its slug, its `check`, and its tests (it is so, it is not so, it could not be told);
-//! a line in [`RULES`]; one in `slugs.rs`; one in `docs/findings.md`. Rules that explain a verdict select partitions by the
-//! [`Cause`](crate::verdict::Cause) that [`judge`](crate::verdict::judge) found, so that both say the same.
+//! a line in [`RULES`]; one in `slugs.rs`; one in `docs/findings.md`. Rules that explain a verdict select partitions by
+//! the [`Cause`](crate::verdict::Cause) that [`judge`](crate::verdict::judge) found, so that both say the same.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ pub enum Action {
     Resume(i32),
     /// Cuts a broker off from the controller and from other brokers; clients still reach it.
     CutOff(i32),
-    /// Ends that.
+    /// Ends what `cut-off` did.
     Reconnect(i32),
     /// Runs an election, as `kafka-leader-election` does.
     Elect(Elect),
@@ -139,13 +139,13 @@ pub struct AddPartitions {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Configure {
-    /// The topic, or
+    /// The topic whose settings change.
     pub topic: Option<String>,
-    /// the broker; all brokers if neither is said.
+    /// The broker whose settings change; all brokers if neither this nor `topic` is said.
     pub broker: Option<i32>,
     /// Settings to set.
     pub set: BTreeMap<String, Setting>,
-    /// Settings to take back.
+    /// Settings to take back: what was before them holds again.
     pub delete: Vec<String>,
 }
 

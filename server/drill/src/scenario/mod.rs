@@ -1,7 +1,21 @@
-//! Scenario files: what they say ([`model`], [`action`]), and how they are read.
+//! Scenario files: what they say ([`model`], [`action`]), how they are read ([`read()`]) and checked, and those that are
+//! shipped ([`shipped`]).
 
 pub mod action;
+pub mod apis;
+mod check;
+mod either;
 pub mod model;
+mod places;
+mod problem;
+mod read;
+#[cfg(test)]
+mod reference;
+pub mod schema;
+pub mod shipped;
 pub mod value;
+mod wording;
 
 pub use model::Scenario;
+pub use problem::{Problem, ScenarioErrors};
+pub use read::{read, read_file};

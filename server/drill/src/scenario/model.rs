@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::value::{Partitions, Size, Time};
 use super::action::{Action, Fault, View};
+use super::value::{Partitions, Size, Time};
 
 /// A cluster that fails on purpose, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -131,8 +131,8 @@ pub enum Implementation {
 }
 
 /// A setting's value; numbers and truth values may be written as such.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
 pub enum Setting {
     /// A truth value.
     Bool(bool),
@@ -230,7 +230,7 @@ pub struct Partition {
     /// Replicas, the preferred leader first.
     #[serde(default)]
     pub replicas: Option<Vec<i32>>,
-    /// In-sync replicas; all replicas if not said.
+    /// In-sync replicas. If not said, all replicas whose brokers are there at the beginning, or all if none is.
     #[serde(default)]
     pub isr: Option<Vec<i32>>,
     /// The leader, or -1 for none; the first in-sync replica that runs if not said.
@@ -254,6 +254,24 @@ pub struct Partition {
     /// How the coordinator of an offsets partition is at the beginning.
     #[serde(default)]
     pub coordinator: Option<Coordinator>,
+}
+
+impl Topic {
+    /// The replicas of a partition at the beginning, the preferred leader first, in a cluster with these brokers.
+    /// Spread round-robin: partition n begins with broker n modulo their number.
+    #[must_use]
+    pub fn replicas_of(&self, partition: i32, brokers: &[i32]) -> Vec<i32> {
+        let own = self.partition.iter().rfind(|entry| entry.replicas.is_some() && entry.id.contains(partition));
+        if let Some(replicas) = own.and_then(|entry| entry.replicas.as_ref()) {
+            return replicas.clone();
+        }
+        if !self.replicas.is_empty() {
+            return self.replicas.clone();
+        }
+        let first = usize::try_from(partition).unwrap_or(0);
+        let factor = self.replication_factor.unwrap_or(1).min(brokers.len());
+        (0..factor).map(|nth| brokers[(first + nth) % brokers.len()]).collect()
+    }
 }
 
 /// How the coordinator of one offsets partition is on the broker that leads it.
@@ -300,7 +318,7 @@ pub enum GroupType {
     Classic,
     /// Kafka Connect workers.
     Connect,
-    /// The protocol of KIP-848 (4.0).
+    /// The protocol of KIP-848 (4.0; a preview in 3.9).
     Consumer,
     /// A share group of KIP-932 (4.1).
     Share,
@@ -311,8 +329,8 @@ pub enum GroupType {
 }
 
 /// Members of a group.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
 pub enum Members {
     /// So many.
     Count(u32),
@@ -342,8 +360,8 @@ pub struct Member {
 }
 
 /// Committed offsets in one topic.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
 pub enum Offsets {
     /// The same in each partition.
     Each(i64),

@@ -1,10 +1,11 @@
 //! The small values of a scenario file: times, sizes, and sets of partitions.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A time such as `20s`, `250ms`, `1m 30s` or `2d`: scenario time, counted from its beginning or from a step.
@@ -15,7 +16,8 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a time: write a number with ms, s, m, h or d, such as `20s` or `1m 30s`");
+        let wrong =
+            || format!("`{text}` is not a time: write a number with ms, s, m, h or d, such as `20s` or `1m 30s`");
         let mut total = Duration::ZERO;
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -34,7 +36,8 @@ impl FromStr for Time {
                 "d" => 86_400_000,
                 _ => return Err(wrong()),
             };
-            total += Duration::from_millis(number.checked_mul(milliseconds).ok_or_else(wrong)?);
+            let part = Duration::from_millis(number.checked_mul(milliseconds).ok_or_else(wrong)?);
+            total = total.checked_add(part).ok_or_else(wrong)?;
             rest = rest[letters..].trim_start();
         }
         Ok(Self(total))
@@ -86,6 +89,9 @@ impl FromStr for Size {
         number.checked_mul(unit).map(Self).ok_or_else(wrong)
     }
 }
+
+/// The most partitions that a topic of a scenario may have: so that a slip of the pen does not fill the memory.
+pub const MOST_PARTITIONS: i32 = 100_000;
 
 /// Which partitions: a number, a list of numbers, or text such as `0-9, 12` or `all`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,7 +145,7 @@ impl FromStr for Partitions {
             let (from, to) = part.split_once('-').unwrap_or((part, part));
             let from: i32 = from.trim().parse().map_err(|_| wrong())?;
             let to: i32 = to.trim().parse().map_err(|_| wrong())?;
-            if from > to || to > 100_000 {
+            if from > to || to >= MOST_PARTITIONS {
                 return Err(wrong());
             }
             numbers.extend(from..=to);
@@ -150,53 +156,107 @@ impl FromStr for Partitions {
     }
 }
 
-/// Text, or a plain number.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Number(i64),
-    Text(String),
-    Numbers(Vec<i32>),
+/// A value that is written as text, or, where `number` and `list` say so, as a number or a list of numbers.
+///
+/// Not an untagged enum: its error would say nothing about what is allowed.
+struct Written {
+    what: &'static str,
+    number: bool,
+    list: bool,
 }
 
-impl Written {
-    fn text(self) -> Result<String, String> {
-        match self {
-            Self::Number(number) => Ok(number.to_string()),
-            Self::Text(text) => Ok(text),
-            Self::Numbers(numbers) => Ok(numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(",")),
+impl<'de> de::Visitor<'de> for Written {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
+        if self.number { Ok(number.to_string()) } else { Err(E::invalid_type(de::Unexpected::Signed(number), &self)) }
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<String, A::Error> {
+        if !self.list {
+            return Err(de::Error::invalid_type(de::Unexpected::Seq, &self));
         }
+        let mut numbers = Vec::new();
+        while let Some(number) = items.next_element::<u32>()? {
+            numbers.push(number.to_string());
+        }
+        Ok(numbers.join(","))
     }
 }
 
-macro_rules! written_as_text {
-    ($type:ident, $what:literal, $example:literal) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let written = Written::deserialize(deserializer)
-                    .map_err(|_| de::Error::custom(concat!("expected ", $what, ", such as ", $example)))?;
-                written.text().and_then(|text| text.parse()).map_err(de::Error::custom)
-            }
-        }
-
-        impl JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "description": concat!($what, ", such as ", $example),
-                    "type": ["string", "integer", "array"]
-                })
-            }
-        }
-    };
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written { what: "a time such as `20s`", number: false, list: false };
+        deserializer.deserialize_any(written)?.parse().map_err(de::Error::custom)
+    }
 }
 
-written_as_text!(Time, "a time", "`20s`");
-written_as_text!(Size, "a size", "`80 MiB`");
-written_as_text!(Partitions, "partitions", "`3`, `[1, 2]`, `\"0-9, 12\"` or `\"all\"`");
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written { what: "a size such as `80 MiB`", number: true, list: false };
+        deserializer.deserialize_any(written)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Partitions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let what = "partitions: `3`, `[1, 2]`, `\"0-9, 12\"` or `\"all\"`";
+        deserializer.deserialize_any(Written { what, number: true, list: true })?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Time {
+    fn schema_name() -> Cow<'static, str> {
+        "Time".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A time such as `20s`, `250ms`, `1m 30s` or `2d`.",
+            "type": "string",
+            "pattern": r"^\s*(\d+(ms|s|m|h|d)\s*)+$"
+        })
+    }
+}
+
+impl JsonSchema for Size {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A size such as `80 MiB`, `2 GiB`, `500 kB`, or a number of bytes.",
+            "type": ["string", "integer"],
+            "minimum": 0,
+            "pattern": r"^\s*\d+\s*(B|kB|MB|GB|KiB|MiB|GiB)?\s*$"
+        })
+    }
+}
+
+impl JsonSchema for Partitions {
+    fn schema_name() -> Cow<'static, str> {
+        "Partitions".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Partitions: `3`, `[1, 2]`, `\"0-9, 12\"` or `\"all\"`.",
+            "type": ["string", "integer", "array"],
+            "minimum": 0,
+            "items": { "type": "integer", "minimum": 0 },
+            "pattern": r"^\s*(all|\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*)\s*$"
+        })
+    }
+}
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -210,7 +270,9 @@ mod tests {
 
     #[test]
     fn times_are_read_and_written() {
-        for (text, milliseconds) in [("20s", 20_000), ("250ms", 250), ("1m 30s", 90_000), ("2d", 172_800_000), ("0s", 0)] {
+        for (text, milliseconds) in
+            [("20s", 20_000), ("250ms", 250), ("1m 30s", 90_000), ("2d", 172_800_000), ("0s", 0)]
+        {
             let time: Time = text.parse().expect(text);
             assert_eq!(time.0, Duration::from_millis(milliseconds));
             assert_eq!(time.to_string(), text);

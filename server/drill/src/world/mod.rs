@@ -15,6 +15,7 @@ mod for_answers;
 mod groups;
 mod image;
 mod isr;
+mod membership;
 mod node;
 mod reassign;
 mod status;
@@ -28,16 +29,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::configs::broker_synonym;
 pub use self::controller::ElectionOutcome;
+pub(crate) use self::coordinator::new_coordinator;
 pub use self::coordinator::{Shard, ShardState};
 pub use self::faults::{Met, Reachable};
 pub use self::for_admin::{Commits, Refusal, Rule};
 pub use self::groups::{GroupState, MemberState, OffsetsLog};
 pub use self::image::{Endpoint, Image};
+pub use self::membership::{JoinOutcome, Joined, Joining, SyncOutcome, Syncing};
 pub use self::node::Node;
 pub use self::reassign::ReassignmentError;
+pub(crate) use self::reassign::id_of;
 pub use self::status::{NodeStatus, Status, StepState, StepStatus};
 pub use self::topic::{Partition, Topic};
+use self::membership::Membership;
 use self::timeline::Timeline;
 use crate::scenario::Scenario;
 use crate::scenario::model::{Acl, Implementation, Mode, Release};
@@ -64,6 +70,10 @@ pub struct World {
     image: Arc<Image>,
     /// What partitions of the offsets topic hold, as far as it is replicated.
     logs: BTreeMap<i32, OffsetsLog>,
+    /// Groups with members that are really connected.
+    memberships: BTreeMap<String, Membership>,
+    /// Whether a timer looks after them.
+    members_watched: bool,
     faults: Vec<Fault>,
     acl: Acl,
     timers: BTreeMap<(Duration, u64), Timer>,
@@ -92,6 +102,8 @@ enum Timer {
     OffsetsTopicCreated { by: i32 },
     /// A coordinator has loaded; nothing to do but to tell that something changed.
     Loaded,
+    /// Members of groups that were not heard of for their session time-out are taken out.
+    Members,
     /// The step with this number is due.
     Step(usize),
 }
@@ -226,6 +238,7 @@ impl World {
             Timer::Rebalance => self.rebalance(),
             Timer::OffsetsTopicCreated { by } => self.create_offsets_topic(by),
             Timer::Loaded => self.changed(),
+            Timer::Members => self.watch_members(),
             Timer::Step(number) => self.step_due(number),
         }
     }

@@ -1,0 +1,55 @@
+//! The timeline.
+
+use std::collections::BTreeSet;
+
+use super::Check;
+use crate::scenario::action::Action;
+use crate::scenario::model::Event;
+
+impl Check<'_> {
+    pub(super) fn steps(&mut self) {
+        let scenario = self.scenario;
+        let mut names = BTreeSet::new();
+        let mut faults: Vec<&str> = scenario.fault.iter().filter_map(|fault| fault.name.as_deref()).collect();
+        for (nth, step) in scenario.step.iter().enumerate() {
+            let path = format!("step[{nth}]");
+            for (key, text) in [("name", &step.name), ("say", &step.say)] {
+                if text.trim().is_empty() {
+                    self.wrong(format!("{path}.{key}"), "it is empty");
+                }
+            }
+            if !names.insert(step.name.as_str()) {
+                self.wrong(format!("{path}.name"), format!("there is a step `{}` already", step.name));
+            }
+            if step.after.is_some() && step.on.is_some() {
+                self.wrong(
+                    format!("{path}.on"),
+                    "a step waits for a time (`after`) or for an event (`on`), not for both",
+                );
+            }
+            if let Some(event) = &step.on {
+                self.event(&format!("{path}.on"), event);
+            }
+            for (nth, action) in step.r#do.iter().enumerate() {
+                if let Action::Fault(fault) = action {
+                    faults.extend(fault.name.as_deref());
+                }
+                self.action(&format!("{path}.do[{nth}]"), action, &faults);
+            }
+            for (nth, expect) in step.expect.iter().enumerate() {
+                self.expect(&format!("{path}.expect[{nth}]"), expect);
+            }
+        }
+    }
+
+    fn event(&mut self, path: &str, event: &Event) {
+        match event {
+            Event::Election | Event::Reassignment => {}
+            Event::ConfigChanged(topic) if topic == "*" => {}
+            Event::ConfigChanged(topic) => self.topic_name(&format!("{path}.config-changed"), topic),
+            Event::LeadersBack(topic) => self.topic_name(&format!("{path}.leaders-back"), topic),
+            Event::BrokerStarted(id) => self.node(&format!("{path}.broker-started"), *id),
+            Event::BrokerStopped(id) => self.node(&format!("{path}.broker-stopped"), *id),
+        }
+    }
+}

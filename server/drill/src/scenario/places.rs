@@ -1,0 +1,87 @@
+//! Where the keys of a TOML text are: from a key to its line, and from a place in the text to its key.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// Where each key of a text is.
+pub(super) struct Places {
+    /// The offset of each line's first byte.
+    lines: Vec<usize>,
+    /// By key: what its name and its value cover in the text, in bytes.
+    spans: BTreeMap<String, (Range<usize>, Range<usize>)>,
+}
+
+impl Places {
+    pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let mut places = Self { lines, spans: BTreeMap::new() };
+        places.table("", table);
+        places
+    }
+
+    fn table(&mut self, above: &str, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let path = join(above, key.get_ref());
+            self.spans.insert(path.clone(), (key.span(), value.span()));
+            self.below(&path, value.get_ref());
+        }
+    }
+
+    fn below(&mut self, path: &str, value: &DeValue<'_>) {
+        match value {
+            DeValue::Table(table) => self.table(path, table),
+            DeValue::Array(items) => {
+                for (nth, item) in items.iter().enumerate() {
+                    let path = format!("{path}[{nth}]");
+                    self.spans.insert(path.clone(), (item.span(), item.span()));
+                    self.below(&path, item.get_ref());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The line and the column of a byte in the text, both from 1.
+    pub(super) fn position(&self, text: &str, at: usize) -> (usize, usize) {
+        let at = at.min(text.len());
+        let line = self.lines.partition_point(|start| *start <= at);
+        let before = text.get(self.lines[line - 1]..at).unwrap_or_default();
+        (line, before.chars().count() + 1)
+    }
+
+    /// The line of a key, or of the nearest one above it that is in the text.
+    pub(super) fn line_of(&self, text: &str, path: &str) -> usize {
+        let mut path = path;
+        loop {
+            if let Some((name, _)) = self.spans.get(path) {
+                return self.position(text, name.start).0;
+            }
+            match path.rfind(['.', '[']) {
+                Some(end) => path = &path[..end],
+                None => return 1,
+            }
+        }
+    }
+
+    /// The innermost key whose name or value covers this part of the text; the empty path if there is none.
+    pub(super) fn path_at(&self, part: &Range<usize>) -> &str {
+        let covers = |span: &Range<usize>| span.start <= part.start && part.end <= span.end;
+        self.spans
+            .iter()
+            .filter(|(_, (name, value))| covers(name) || covers(value))
+            .min_by_key(|(path, (name, value))| {
+                let length = if covers(value) { value.len() } else { name.len() };
+                (length, std::cmp::Reverse(path.len()))
+            })
+            .map_or("", |(path, _)| path)
+    }
+}
+
+/// A key below another, quoted where TOML wants that.
+pub(super) fn join(above: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    let key = if bare { key.to_owned() } else { format!("{key:?}") };
+    if above.is_empty() { key } else { format!("{above}.{key}") }
+}

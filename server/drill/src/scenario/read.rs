@@ -1,0 +1,89 @@
+//! Reading scenario files, with errors that say where, what is wrong, and what is allowed.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::de::DeTable;
+
+use super::check;
+use super::model::Scenario;
+use super::places::Places;
+use super::problem::{Problem, ScenarioErrors};
+use super::wording::in_words;
+
+/// Reads a scenario; `name` is what errors call the file.
+///
+/// # Errors
+///
+/// All that can be found at once: what is no TOML; else the first key, type or word that no scenario has; else each
+/// value that does not fit the others.
+pub fn read(text: &str, name: &str) -> Result<Scenario, ScenarioErrors> {
+    let fail = |mut problems: Vec<Problem>| {
+        problems.sort();
+        problems.dedup();
+        ScenarioErrors { name: name.to_owned(), problems }
+    };
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let places = Places::of(text, table.get_ref());
+    if !errors.is_empty() {
+        return Err(fail(errors.iter().map(|error| of_text(error, text, &places)).collect()));
+    }
+    let scenario = Scenario::deserialize(toml::Deserializer::from(table))
+        .map_err(|error| fail(vec![of_value(&error, text, &places)]))?;
+    let problems = check::problems(&scenario);
+    if problems.is_empty() {
+        return Ok(scenario);
+    }
+    let at = |(path, wrong): (String, String)| Problem {
+        line: Some(places.line_of(text, &path)),
+        column: None,
+        path,
+        wrong,
+    };
+    Err(fail(problems.into_iter().map(at).collect()))
+}
+
+/// Reads the scenario in a file.
+///
+/// # Errors
+///
+/// As [`read`]; and a file that cannot be read.
+pub fn read_file(path: &Path) -> Result<Scenario, ScenarioErrors> {
+    let name = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => read(&text, &name),
+        Err(error) => {
+            let wrong = format!("cannot be read: {error}");
+            Err(ScenarioErrors {
+                name,
+                problems: vec![Problem { line: None, column: None, path: String::new(), wrong }],
+            })
+        }
+    }
+}
+
+/// A text that is no TOML.
+fn of_text(error: &toml::de::Error, text: &str, places: &Places) -> Problem {
+    let position = error.span().map(|span| places.position(text, span.start));
+    Problem {
+        line: position.map(|(line, _)| line),
+        column: position.map(|(_, column)| column),
+        path: String::new(),
+        wrong: format!("this is no TOML: {}", error.message()),
+    }
+}
+
+/// A value that no scenario has.
+fn of_value(error: &toml::de::Error, text: &str, places: &Places) -> Problem {
+    let span = error.span();
+    let position = span.as_ref().map(|span| places.position(text, span.start));
+    Problem {
+        line: position.map(|(line, _)| line),
+        column: position.map(|(_, column)| column),
+        path: span.map(|span| places.path_at(&span).to_owned()).unwrap_or_default(),
+        wrong: in_words(error.message()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
