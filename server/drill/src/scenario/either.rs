@@ -1,4 +1,5 @@
 //! Values that may be written in more than one way. Read by hand, because an untagged enum cannot say what is allowed.
+//! TOML hands over whole numbers as i64, JSON (an action that comes over HTTP) as u64.
 
 use std::fmt;
 
@@ -19,6 +20,10 @@ impl<'de> Deserialize<'de> for Setting {
 
             fn visit_bool<E: de::Error>(self, value: bool) -> Result<Setting, E> {
                 Ok(Setting::Bool(value))
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Setting, E> {
+                self.visit_i64(i64::try_from(value).unwrap_or(i64::MAX))
             }
 
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<Setting, E> {
@@ -43,6 +48,10 @@ impl<'de> Deserialize<'de> for Members {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("how many members, or a list of members such as `[{ client-id = \"billing-1\" }]`")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Members, E> {
+                self.visit_i64(i64::try_from(value).unwrap_or(i64::MAX))
             }
 
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<Members, E> {
@@ -73,6 +82,10 @@ impl<'de> Deserialize<'de> for Offsets {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("one offset for all partitions, or a list with one per partition (-1: none)")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Offsets, E> {
+                self.visit_i64(i64::try_from(value).unwrap_or(i64::MAX))
             }
 
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<Offsets, E> {

@@ -446,3 +446,11 @@ pub struct Expect {
     /// Verdicts that no coordinator may have had at any time since the step (or the beginning).
     pub never: Vec<String>,
 }
+
+impl Expect {
+    /// How long after the step (or the beginning) it is looked at: 5 s if it is not said.
+    #[must_use]
+    pub fn looked_at(&self) -> Time {
+        self.after.unwrap_or(Time(std::time::Duration::from_secs(5)))
+    }
+}

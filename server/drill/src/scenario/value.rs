@@ -176,6 +176,10 @@ impl<'de> de::Visitor<'de> for Written {
         Ok(text.to_owned())
     }
 
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
+        self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
         if self.number { Ok(number.to_string()) } else { Err(E::invalid_type(de::Unexpected::Signed(number), &self)) }
     }
@@ -289,6 +293,17 @@ mod tests {
         }
         assert!("many".parse::<Size>().is_err());
         assert!("99999999999 GiB".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn json_is_read_as_toml_is() {
+        assert_eq!(serde_json::from_str::<Partitions>("[1, 0]").expect("a list"), Partitions::These(vec![0, 1]));
+        assert_eq!(serde_json::from_str::<Partitions>("3").expect("a number"), Partitions::These(vec![3]));
+        assert_eq!(serde_json::from_str::<Size>("12").expect("a number"), Size(12));
+        assert!(serde_json::from_str::<Time>("12").is_err());
+        assert!(serde_json::from_str::<Partitions>("18446744073709551615").is_err());
+        let group = r#"{ "id": "a", "members": 2, "offsets": { "orders": [5] } }"#;
+        assert!(serde_json::from_str::<crate::scenario::model::Group>(group).is_ok());
     }
 
     #[test]

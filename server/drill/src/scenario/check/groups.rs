@@ -9,6 +9,8 @@ use crate::scenario::problem::{did_you_mean, list};
 
 /// The most groups of one entry.
 const MOST_GROUPS: u32 = 1_000_000;
+/// The most members of one group.
+const MOST_MEMBERS: usize = 10_000;
 /// What stands for the number in the id of one of many groups.
 const NUMBER: &str = "{n}";
 
@@ -82,6 +84,12 @@ impl Check<'_> {
         };
         if group.r#type == GroupType::Simple && members > 0 {
             self.wrong(format!("{path}.members"), "a simple group has no members, only committed offsets");
+        }
+        if members > MOST_MEMBERS {
+            self.wrong(
+                format!("{path}.members"),
+                format!("{members} is not a number of members (0 to {MOST_MEMBERS})"),
+            );
         }
         let Some(state) = &group.state else { return };
         let path = format!("{path}.state");

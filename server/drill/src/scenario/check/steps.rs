@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use crate::scenario::action::Action;
-use crate::scenario::model::Event;
+use crate::scenario::model::{Event, Expect, Step};
 
 impl Check<'_> {
     pub(super) fn steps(&mut self) {
         let scenario = self.scenario;
+        self.in_time("", &scenario.expect, scenario.step.first());
         let mut names = BTreeSet::new();
         let mut faults: Vec<&str> = scenario.fault.iter().filter_map(|fault| fault.name.as_deref()).collect();
         for (nth, step) in scenario.step.iter().enumerate() {
@@ -39,6 +40,17 @@ impl Check<'_> {
             for (nth, expect) in step.expect.iter().enumerate() {
                 self.expect(&format!("{path}.expect[{nth}]"), expect);
             }
+            self.in_time(&format!("{path}."), &step.expect, scenario.step.get(nth + 1));
+        }
+    }
+
+    /// What is looked at only after the next step came would be blamed on the wrong step.
+    fn in_time(&mut self, above: &str, expect: &[Expect], next: Option<&Step>) {
+        let Some((next, after)) = next.and_then(|next| Some((next, next.after?))) else { return };
+        for (nth, late) in expect.iter().enumerate().filter(|(_, expect)| expect.looked_at() >= after) {
+            let (at, name) = (late.looked_at(), &next.name);
+            let what = format!("it is looked at {at} after this, but step `{name}` comes {after} after it already");
+            self.wrong(format!("{above}expect[{nth}].after"), what);
         }
     }
 

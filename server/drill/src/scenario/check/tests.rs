@@ -1,5 +1,7 @@
 //! Each rule: what it refuses, in which words, and what it accepts.
 
+mod damage;
+
 use crate::scenario::read;
 
 /// A scenario with one of everything, in which nothing is wrong.
@@ -52,6 +54,7 @@ missing-topics = ["orders"]
 [acl]
 hidden-topics = ["orders"]
 [[expect]]
+after = "4s"
 worst = "at_risk"
 partition = { "0-1" = "at_risk", all = "working" }
 findings = ["broker-down"]
@@ -321,6 +324,7 @@ fn groups() {
         "group[0].state: a group of this type has no state `stabel`; did you mean `Stable`? (states: Empty, \
          PreparingRebalance, CompletingRebalance, Stable, Dead)",
     );
+    refused("members = 2", "members = 20000", "group[0].members: 20000 is not a number of members (0 to 10000)");
     contradicts("\"Stable\"", "\"Empty\"", "group[0].state: a group with members is not Empty");
     contradicts("members = 2\n", "", "group[0].state: a group without members is not Stable");
 }
@@ -390,6 +394,11 @@ fn steps_and_what_they_do() {
         "on = { leaders",
         "after = \"1s\"\non = { leaders",
         "step[1].on: a step waits for a time (`after`) or for an event (`on`), not for both",
+    );
+    refused(
+        "after = \"4s\"\n",
+        "",
+        "expect[0].after: it is looked at 5s after this, but step `first` comes 5s after it already",
     );
     refused(
         "{ leaders-back = \"orders\" }",
