@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use unstuck_wire::schema::ElectLeadersResponseData;
 use unstuck_wire::schema::elect_leaders_response::{PartitionResult, ReplicaElectionResult};
-use unstuck_wire::schema::{ElectLeadersRequestData, ElectLeadersResponseData};
 
 use super::admin::{allowed_and_ruled, text, words};
 use super::{Answer, Question, read, say};
@@ -71,7 +71,9 @@ fn result(world: &World, topic: &str, number: i32, kind: ElectionType, outcome: 
     let message = match (error_code, world.mode()) {
         (0, _) => None,
         (3, Mode::Zookeeper) => Some("The partition does not exist.".to_owned()),
-        (3, Mode::Kraft) if world.topics().contains_key(topic) => Some(format!("No such partition as {topic}-{number}")),
+        (3, Mode::Kraft) if world.topics().contains_key(topic) => {
+            Some(format!("No such partition as {topic}-{number}"))
+        }
         (3, Mode::Kraft) => Some(format!("No such topic as {topic}")),
         (80, Mode::Zookeeper) => Some(format!(
             "Failed to elect leader for partition {topic}-{number} under strategy \

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use unstuck_wire::schema::DescribeLogDirsResponseData;
 use unstuck_wire::schema::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
-use unstuck_wire::schema::{DescribeLogDirsRequestData, DescribeLogDirsResponseData};
 
 use super::admin::{CLUSTER_DENIED, text};
 use super::{Answer, Question, read, say};

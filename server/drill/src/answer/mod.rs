@@ -1,17 +1,28 @@
 //! Answers: one file per API turns a request into the answer that the asked broker would give, in the version that was
 //! asked and as its release gives it. What is true is the [`World`]'s; how it is said is here.
 
+mod admin;
+mod alter_configs;
 mod api_versions;
 mod cluster;
 mod describe_configs;
 mod describe_groups;
 mod describe_new_groups;
+mod elections;
 mod find_coordinator;
 mod list_groups;
+mod log_dirs;
 mod logs;
 mod members;
+mod membership;
 mod metadata;
 mod offset_fetch;
+mod offsets;
+mod quorum;
+mod reassignments;
+mod topic_partitions;
+mod topics;
+mod transactions;
 pub(crate) mod words;
 
 use std::time::Duration;
@@ -119,6 +130,27 @@ fn handler(api: i16) -> Option<Handler> {
         69 => describe_new_groups::consumer,
         77 => describe_new_groups::share_group,
         89 => describe_new_groups::streams,
+        8 => offsets::commit,
+        11 => membership::join,
+        12 => membership::heartbeat,
+        13 => membership::leave,
+        14 => membership::sync,
+        19 => topics::create,
+        20 => topics::delete,
+        33 => alter_configs::replacing,
+        35 => log_dirs::describe,
+        37 => topics::grow,
+        42 => offsets::delete_groups,
+        43 => elections::elect_leaders,
+        44 => alter_configs::incremental,
+        45 => reassignments::alter,
+        46 => reassignments::list,
+        47 => offsets::delete,
+        55 => quorum::describe,
+        61 => transactions::describe_producers,
+        65 => transactions::describe,
+        66 => transactions::list,
+        75 => topic_partitions::describe,
         _ => return None,
     })
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use unstuck_wire::schema::DescribeQuorumResponseData;
 use unstuck_wire::schema::describe_quorum_response::{Listener, Node, PartitionData, ReplicaState, TopicData};
-use unstuck_wire::schema::{DescribeQuorumRequestData, DescribeQuorumResponseData};
 
 use super::admin::{UNKNOWN_PARTITION, allowed_and_ruled, text, uuid, words};
 use super::{Answer, Question, read, say};
@@ -54,7 +54,8 @@ pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
     let nodes = if hosted && question.asked.version >= 2 { voters(world) } else { Vec::new() };
     let mut answer = DescribeQuorumResponseData { error_message: empty, topics, nodes, ..Default::default() };
     if question.asked.version < 2 {
-        for replica in answer.topics.iter_mut().flat_map(|topic| &mut topic.partitions).flat_map(|one| &mut one.observers)
+        for replica in
+            answer.topics.iter_mut().flat_map(|topic| &mut topic.partitions).flat_map(|one| &mut one.observers)
         {
             replica.replica_directory_id = Default::default();
         }

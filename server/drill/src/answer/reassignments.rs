@@ -6,14 +6,9 @@ use unstuck_wire::schema::alter_partition_reassignments_response::{
 use unstuck_wire::schema::list_partition_reassignments_response::{
     OngoingPartitionReassignment, OngoingTopicReassignment,
 };
-use unstuck_wire::schema::{
-    AlterPartitionReassignmentsRequestData, AlterPartitionReassignmentsResponseData,
-    ListPartitionReassignmentsRequestData, ListPartitionReassignmentsResponseData,
-};
+use unstuck_wire::schema::{AlterPartitionReassignmentsResponseData, ListPartitionReassignmentsResponseData};
 
-use super::admin::{
-    INVALID_ASSIGNMENT, INVALID_REPLICATION_FACTOR, UNKNOWN_PARTITION, allowed_and_ruled, text, words,
-};
+use super::admin::{INVALID_ASSIGNMENT, INVALID_REPLICATION_FACTOR, UNKNOWN_PARTITION, allowed_and_ruled, text, words};
 use super::{Answer, Question, read, say};
 use crate::scenario::model::Mode;
 use crate::world::{ReassignmentError, World};

@@ -1,9 +1,9 @@
 //! DescribeTopicPartitions (KIP-966): topics page by page, with eligible leader replicas.
 
+use unstuck_wire::schema::DescribeTopicPartitionsResponseData;
 use unstuck_wire::schema::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
-use unstuck_wire::schema::{DescribeTopicPartitionsRequestData, DescribeTopicPartitionsResponseData};
 
 use super::admin::{TOPIC_DENIED, UNKNOWN_PARTITION, text, uuid};
 use super::words::TOPIC_OPERATIONS;
@@ -81,12 +81,7 @@ pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
     say!(question, answer)
 }
 
-fn told(
-    seen: &Image,
-    name: &str,
-    number: i32,
-    partition: &Partition,
-) -> DescribeTopicPartitionsResponsePartition {
+fn told(seen: &Image, name: &str, number: i32, partition: &Partition) -> DescribeTopicPartitionsResponsePartition {
     let offline = |id: &&i32| !seen.brokers.contains_key(id) || partition.offline_on.contains(id);
     // The one who led last is the last one who left the ISR for the eligible replicas.
     let last_known = partition.elr.last().copied().filter(|_| partition.isr.is_empty());

@@ -4,8 +4,7 @@
 use unstuck_wire::schema::describe_producers_response::{PartitionResponse, TopicResponse};
 use unstuck_wire::schema::describe_transactions_response::TransactionState;
 use unstuck_wire::schema::{
-    DescribeProducersRequestData, DescribeProducersResponseData, DescribeTransactionsRequestData,
-    DescribeTransactionsResponseData, ListTransactionsRequestData, ListTransactionsResponseData,
+    DescribeProducersResponseData, DescribeTransactionsResponseData, ListTransactionsResponseData,
 };
 
 use super::admin::{INVALID_REQUEST, TOPIC_DENIED, UNKNOWN_PARTITION, text, words};

@@ -41,8 +41,9 @@ impl World {
         if let Some(value) = topic.configs.get(name) {
             return (Some(value.clone()), 1);
         }
-        if let Some(value) = node.configs.get(&broker_synonym(name)) {
-            return (Some(value.clone()), 4);
+        let synonym = broker_synonym(name);
+        if let Some(value) = node.configs.get(&synonym) {
+            return (Some(value.clone()), node.config_source(&synonym));
         }
         let default = recorded(node.release, self.mode()).topic_configs.get(name).and_then(|one| one.value.clone());
         (default, 5)
@@ -84,12 +85,27 @@ impl World {
             Some(id) => vec![id],
             None => self.brokers().map(|node| node.id).collect(),
         };
-        for id in ids {
-            let Some(node) = self.nodes.get_mut(&id) else { return Err(format!("there is no broker {id}")) };
-            change(&mut node.configs, changes);
+        let known = &recorded(self.release(), self.mode()).broker_configs;
+        for broker in ids {
+            let Some(node) = self.nodes.get_mut(&broker) else { return Err(format!("there is no broker {broker}")) };
+            for one in changes {
+                // What needs a restart can only stand in the file; that is also where else it can be taken back from.
+                let in_file = known.get(&one.0).is_some_and(|config| config.read_only);
+                let dynamic = if id.is_some() { &mut node.own_configs } else { &mut node.default_configs };
+                let missing = one.1.is_none() && !dynamic.contains_key(&one.0);
+                change(if in_file || missing { &mut node.static_configs } else { dynamic }, std::slice::from_ref(one));
+            }
+            node.configs_changed();
+        }
+        let unclean = changes.iter().any(|(config, _)| config == "unclean.leader.election.enable");
+        if unclean && self.controller.is_some() {
+            self.retry_leaderless();
+            self.publish();
+            self.catch_up_soon();
         }
         self.changed();
         self.event(&Event::ConfigChanged("*".to_owned()));
+        self.leaders_back();
         Ok(())
     }
 

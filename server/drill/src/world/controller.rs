@@ -224,7 +224,7 @@ impl World {
     /// An election because the leader is gone (`OfflinePartitionLeaderElectionStrategy`, `PartitionChangeBuilder`).
     pub(super) fn elect_offline(&mut self, name: &str, number: usize) -> ElectionOutcome {
         let Some(topic) = self.topics.get(name).cloned() else { return ElectionOutcome::Unknown };
-        let unclean = topic.configs.get("unclean.leader.election.enable").is_some_and(|value| value == "true");
+        let unclean = self.unclean_allowed(&topic);
         self.elect_one(name, number, unclean)
     }
 

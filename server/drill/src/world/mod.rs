@@ -37,7 +37,7 @@ pub use self::faults::{Met, Reachable};
 pub use self::for_admin::{Commits, Refusal, Rule};
 pub use self::groups::{GroupState, MemberState, OffsetsLog};
 pub use self::image::{Endpoint, Image};
-pub use self::membership::{JoinOutcome, Joined, Joining, SyncOutcome, Syncing};
+pub use self::membership::{Asking, JoinOutcome, Joined, Joining, SyncOutcome, Syncing};
 pub use self::node::Node;
 pub use self::reassign::ReassignmentError;
 pub(crate) use self::reassign::id_of;

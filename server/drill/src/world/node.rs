@@ -24,8 +24,14 @@ pub struct Node {
     pub advertised: (String, u16),
     /// How it is.
     pub state: BrokerState,
-    /// Settings that were set, statically or later.
+    /// Settings that were set, statically or later: what is in force.
     pub configs: BTreeMap<String, String>,
+    /// Those of them that were set in its properties file.
+    pub(super) static_configs: BTreeMap<String, String>,
+    /// Those that were set for all brokers while they ran.
+    pub(super) default_configs: BTreeMap<String, String>,
+    /// Those that were set for this broker while it ran.
+    pub(super) own_configs: BTreeMap<String, String>,
     /// The number of offsets partitions that it hashes with. Read once, at its start (`GroupCoordinator.startup`).
     pub count: i32,
     /// Its log directories, at least one.
@@ -55,6 +61,12 @@ impl Node {
         &self.seen
     }
 
+    /// Since when nothing was heard of it, in scenario time.
+    #[must_use]
+    pub fn silent_since(&self) -> Option<Duration> {
+        self.silent_since
+    }
+
     /// Whether the controller and other brokers hear of it.
     #[must_use]
     pub fn heard(&self) -> bool {
@@ -65,6 +77,34 @@ impl Node {
     #[must_use]
     pub fn config(&self, name: &str) -> Option<String> {
         self.configs.get(name).cloned().or_else(|| super::configs::broker_default(self.release, name))
+    }
+
+    /// Who set a setting, in the codes of DescribeConfigs' `config_source`: this broker while it ran 2, all brokers
+    /// while they ran 3, its properties file 4, the release 5.
+    #[must_use]
+    pub fn config_source(&self, name: &str) -> i8 {
+        if self.own_configs.contains_key(name) {
+            2
+        } else if self.default_configs.contains_key(name) {
+            3
+        } else if self.static_configs.contains_key(name) {
+            4
+        } else {
+            5
+        }
+    }
+
+    /// Settings that were set while brokers ran: for this one only, or for all of them.
+    #[must_use]
+    pub fn dynamic_configs(&self, of_all: bool) -> &BTreeMap<String, String> {
+        if of_all { &self.default_configs } else { &self.own_configs }
+    }
+
+    /// Works out which settings are in force: a broker's own go before those of all, and those before the file's.
+    pub(super) fn configs_changed(&mut self) {
+        self.configs = self.static_configs.clone();
+        self.configs.extend(self.default_configs.clone());
+        self.configs.extend(self.own_configs.clone());
     }
 
     /// A setting that is a number.

@@ -42,6 +42,8 @@ pub struct Partition {
     pub end: i64,
     /// While it is reassigned: the replicas that it shall have.
     pub target: Option<Vec<i32>>,
+    /// While it is reassigned: the replicas that it had.
+    pub original: Option<Vec<i32>>,
     /// ZooKeeper holds something else than the controller's memory.
     pub(super) zookeeper: Option<Registered>,
     /// What replicas held when they left the ISR; a replica out of the ISR that is not here holds nothing.
@@ -64,9 +66,12 @@ impl Partition {
         self.partition_epoch += 1;
     }
 
-    /// Replicas that are being added by a reassignment.
+    /// While it is reassigned: the replicas that are being added, and those that will go
+    /// (`PartitionReassignmentReplicas`).
     #[must_use]
-    pub fn adding(&self, original: &[i32]) -> Vec<i32> {
-        self.target.iter().flatten().copied().filter(|replica| !original.contains(replica)).collect()
+    pub fn moving(&self) -> Option<(Vec<i32>, Vec<i32>)> {
+        let (target, original) = (self.target.as_ref()?, self.original.as_ref()?);
+        let lacking = |from: &[i32], of: &[i32]| from.iter().copied().filter(|id| !of.contains(id)).collect();
+        Some((lacking(target, original), lacking(original, target)))
     }
 }
