@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// Where each key of a text is.
 pub(super) struct Places {
@@ -65,6 +65,11 @@ impl Places {
         }
     }
 
+    /// Takes a key out of a table, wherever below; false if it is not there (any more).
+    pub(super) fn take_out(&self, table: &mut DeTable<'_>, path: &str) -> bool {
+        self.spans.get(path).is_some_and(|(name, value)| take_out_of_table(table, name, value))
+    }
+
     /// The innermost key whose name or value covers this part of the text; the empty path if there is none.
     pub(super) fn path_at(&self, part: &Range<usize>) -> &str {
         let covers = |span: &Range<usize>| span.start <= part.start && part.end <= span.end;
@@ -84,4 +89,28 @@ pub(super) fn join(above: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     let key = if bare { key.to_owned() } else { format!("{key:?}") };
     if above.is_empty() { key } else { format!("{above}.{key}") }
+}
+
+// Found by its place in the text: an index would be another one after an earlier item was taken out.
+fn take_out_of_table(table: &mut DeTable<'_>, name: &Range<usize>, value: &Range<usize>) -> bool {
+    let wanted = table.iter().find(|(key, below)| key.span() == *name && below.span() == *value);
+    if let Some(key) = wanted.map(|(key, _)| key.clone()) {
+        return table.remove(&key).is_some();
+    }
+    table.iter_mut().any(|(_, below)| take_out_of(below.get_mut(), name, value))
+}
+
+fn take_out_of(below: &mut DeValue<'_>, name: &Range<usize>, value: &Range<usize>) -> bool {
+    match below {
+        DeValue::Table(table) => take_out_of_table(table, name, value),
+        DeValue::Array(items) => {
+            if name == value && items.iter().any(|item| item.span() == *value) {
+                let all = std::mem::replace(items, DeArray::new());
+                *items = all.into_iter().filter(|item| item.span() != *value).collect();
+                return true;
+            }
+            items.iter_mut().any(|item| take_out_of(item.get_mut(), name, value))
+        }
+        _ => false,
+    }
 }

@@ -3,20 +3,24 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use toml::Spanned;
 use toml::de::DeTable;
 
 use super::check;
 use super::model::Scenario;
-use super::places::Places;
+use super::places::{Places, join};
 use super::problem::{Problem, ScenarioErrors};
 use super::wording::in_words;
+
+/// So many unknown keys and the like are told of at once; more are the same mistake over and over.
+const MOST_PROBLEMS: usize = 20;
 
 /// Reads a scenario; `name` is what errors call the file.
 ///
 /// # Errors
 ///
-/// All that can be found at once: what is no TOML; else the first key, type or word that no scenario has; else each
-/// value that does not fit the others.
+/// All that can be found at once: what is no TOML; else each key, type or word that no scenario has; else each value
+/// that does not fit the others.
 pub fn read(text: &str, name: &str) -> Result<Scenario, ScenarioErrors> {
     let fail = |mut problems: Vec<Problem>| {
         problems.sort();
@@ -28,8 +32,7 @@ pub fn read(text: &str, name: &str) -> Result<Scenario, ScenarioErrors> {
     if !errors.is_empty() {
         return Err(fail(errors.iter().map(|error| of_text(error, text, &places)).collect()));
     }
-    let scenario = Scenario::deserialize(toml::Deserializer::from(table))
-        .map_err(|error| fail(vec![of_value(&error, text, &places)]))?;
+    let scenario = deserialize(table, text, &places).map_err(fail)?;
     let problems = check::problems(&scenario);
     if problems.is_empty() {
         return Ok(scenario);
@@ -41,6 +44,33 @@ pub fn read(text: &str, name: &str) -> Result<Scenario, ScenarioErrors> {
         wrong,
     };
     Err(fail(problems.into_iter().map(at).collect()))
+}
+
+/// serde stops at the first error. So what it complains of is taken out, and it is asked again.
+fn deserialize(mut table: Spanned<DeTable<'_>>, text: &str, places: &Places) -> Result<Scenario, Vec<Problem>> {
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut taken: Vec<String> = Vec::new();
+    loop {
+        let error = match Scenario::deserialize(toml::Deserializer::from(table.clone())) {
+            Ok(scenario) if problems.is_empty() => return Ok(scenario),
+            Ok(_) => return Err(problems),
+            Err(error) => error,
+        };
+        let problem = of_value(&error, text, places);
+        let path = problem.path.clone();
+        // What is missing because it was taken out has been told of already.
+        let follows = match error.message().strip_prefix("missing field ") {
+            Some(name) => taken.contains(&join(&path, name.trim_matches('`'))),
+            None => error.message().ends_with("found 0 elements") && taken.iter().any(|taken| taken.starts_with(&path)),
+        };
+        if !follows {
+            problems.push(problem);
+        }
+        if problems.len() >= MOST_PROBLEMS || !places.take_out(table.get_mut(), &path) {
+            return Err(problems);
+        }
+        taken.push(path);
+    }
 }
 
 /// Reads the scenario in a file.

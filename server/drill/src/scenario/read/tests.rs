@@ -98,6 +98,32 @@ fn keys_types_and_words_are_told_with_their_place() {
 }
 
 #[test]
+fn each_unknown_key_and_word_is_told_at_once() {
+    let rest = "modus = 3\n[[group]]\nname = \"a\"\n[[group]]\nid = \"b\"\nmembers = [{ client-id = 3 }, { hots = \"x\" }]\n\
+                [topic.t]\npartitions = \"many\"\n[[step]]\nname = \"first\"\nsay = \"b\"\non = \"elections\"\n\
+                do = [{ stop = 1 }, { stopp = 2 }, { start = \"x\" }]\n[[step]]\nsay = \"c\"\nafter = 3\n";
+    let said = said(rest);
+    let places: Vec<&str> = said.lines().filter_map(|line| line.split(": ").nth(1)).collect();
+    assert_eq!(
+        places,
+        [
+            "cluster.modus",
+            "group[0]",
+            "group[0].name",
+            "group[1].members[0].client-id",
+            "group[1].members[1].hots",
+            "topic.t.partitions",
+            "step[0].on",
+            "step[0].do[1].stopp",
+            "step[0].do[2].start",
+            "step[1]",
+            "step[1].after",
+        ],
+        "{said}"
+    );
+}
+
+#[test]
 fn all_that_does_not_fit_is_told_by_line() {
     let rest = "[[group]]\nid = \"a\"\nstate = \"Asleep\"\n\n[topic.__consumer_offsets]\npartitions = 3\nreplicas = [1]\n\
                 [[topic.__consumer_offsets.partition]]\nid = 2\n# A comment.\nleader = 7\n";

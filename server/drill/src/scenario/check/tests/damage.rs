@@ -13,7 +13,7 @@ fn no_damage_stops_the_reader() {
             kept.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
         })
         .collect();
-    for (at, _) in KRAFT.char_indices() {
+    for at in (0..KRAFT.len()).step_by(11) {
         for other in ["9", "-", "\"", "]", "\u{1f525}", "\n"] {
             damaged.push(format!("{}{other}{}", &KRAFT[..at], &KRAFT[at + 1..]));
         }
