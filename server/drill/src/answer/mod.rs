@@ -168,3 +168,6 @@ pub fn answer(world: &mut World, question: &Question<'_>) -> Answer {
         _ => Answer::Close,
     }
 }
+
+#[cfg(test)]
+mod tests;

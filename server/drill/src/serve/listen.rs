@@ -27,7 +27,8 @@ impl HeldPort {
                 io::Error::new(error.kind(), format!("port {port} on {host} cannot be bound: {error}"))
             })?);
         }
-        let socket = socket(SocketAddr::new(host, port))?;
+        // Without `SO_REUSEADDR`, or whoever binds with it would get a port that nobody listens on.
+        let socket = socket(SocketAddr::new(host, port), false)?;
         Ok(Self { address: socket.local_addr()?, _socket: socket })
     }
 
@@ -36,13 +37,14 @@ impl HeldPort {
     }
 
     pub(super) fn listen(&self) -> io::Result<TcpListener> {
-        socket(self.address)?.listen(1024)
+        // With it, so that old connections do not keep the port from the next drill.
+        socket(self.address, true)?.listen(1024)
     }
 }
 
-fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+fn socket(address: SocketAddr, reuse: bool) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
+    socket.set_reuseaddr(reuse)?;
     #[cfg(unix)]
     socket.set_reuseport(true)?;
     socket.bind(address)?;

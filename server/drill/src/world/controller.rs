@@ -200,6 +200,14 @@ impl World {
                     self.elect_offline(&name, number);
                 } else if partition.isr.contains(&id) {
                     self.leave_isr(&name, number, id);
+                    // The controller of ZooKeeper gives a new leader epoch with each change of its own (seen on 2.3.1,
+                    // 2.8.2 and 3.9.1: `removeReplicasFromIsr`).
+                    if self.mode() == Mode::Zookeeper
+                        && let Some(changed) = self.topic_mut(&name).and_then(|topic| topic.partitions.get_mut(number))
+                        && changed.isr != partition.isr
+                    {
+                        changed.epoch += 1;
+                    }
                     self.disagrees_with_zookeeper(&name, number, id);
                 }
             }

@@ -160,7 +160,11 @@ impl World {
         for (number, partition) in (0..).zip(&topic.partitions) {
             let shard = node.shards.get(&number).copied();
             if partition.leader == id && !partition.offline_on.contains(&id) {
-                if shard.is_some_and(|shard| shard.epoch == partition.epoch) {
+                if let Some(shard) = shard
+                    && (shard.epoch == partition.epoch || mode == Mode::Zookeeper)
+                {
+                    // With ZooKeeper whoever leads already loads nothing for a new epoch (`ReplicaManager.makeLeaders`).
+                    node.shards.insert(number, Shard { epoch: partition.epoch, ..shard });
                     continue;
                 }
                 let time = Duration::from_millis(partition.bytes / LOAD_SPEED).max(SHORTEST_LOAD);

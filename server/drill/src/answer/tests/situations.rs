@@ -1,0 +1,1 @@
+//! Situations that recordings do not have.
