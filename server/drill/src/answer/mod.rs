@@ -171,3 +171,6 @@ pub fn answer(world: &mut World, question: &Question<'_>) -> Answer {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod admin_tests;

@@ -22,8 +22,12 @@ use crate::world::World;
 
 const INVALID_TOPIC: i16 = 17;
 const TOPIC_EXISTS: i16 = 36;
+const POLICY_VIOLATION: i16 = 44;
 const DELETION_DISABLED: i16 = 73;
 const UNKNOWN_TOPIC_ID: i16 = 100;
+
+/// The most partitions that are made at once (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`).
+const MOST_AT_ONCE: usize = 10_000;
 
 /// A code and its words, where it has any.
 type Wrong = (i16, Option<String>);
@@ -132,6 +136,9 @@ fn create_one(
         INVALID_PARTITIONS,
         Some("Number of partitions was set to an invalid non-positive value.".to_owned()),
     ))?;
+    if count > MOST_AT_ONCE {
+        return Err(too_many_at_once());
+    }
     let factor = usize::try_from(factor).unwrap_or(0);
     if factor == 0 {
         let words = "Replication factor must be larger than 0, or -1 to use the default value.";
@@ -145,6 +152,10 @@ fn create_one(
         world.create_topic(name, partitions, factor, configs).map_err(|code| (code, None))?;
     }
     Ok((count, factor))
+}
+
+fn too_many_at_once() -> Wrong {
+    (POLICY_VIOLATION, Some("Excessively large number of partitions per request.".to_owned()))
 }
 
 fn too_many(world: &World, factor: usize) -> String {
@@ -232,6 +243,9 @@ fn grow_one(world: &mut World, topic: &CreatePartitionsTopic, validate_only: boo
             }
         };
         return Err((INVALID_PARTITIONS, Some(words)));
+    }
+    if usize::try_from(wanted - has).unwrap_or(usize::MAX) > MOST_AT_ONCE {
+        return Err(too_many_at_once());
     }
     if let Some(assignments) = &topic.assignments {
         let replicas: Vec<Vec<i32>> = assignments.iter().map(|one| one.broker_ids.clone()).collect();

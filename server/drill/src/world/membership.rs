@@ -3,15 +3,18 @@
 //!
 //! Members that only the scenario tells of ("residents") count as joined and as alive.
 
-use std::collections::BTreeMap;
+mod group;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+pub(super) use self::group::Membership;
+use self::group::Phase;
 use super::coordinator::LOADING;
-use super::{GroupState, MemberState, Timer, World};
-use crate::scenario::model::{GroupType, Release};
+use super::{Timer, World};
+use crate::scenario::model::GroupType;
 
 const UNKNOWN_MEMBER: i16 = 25;
 const ILLEGAL_GENERATION: i16 = 22;
@@ -24,10 +27,6 @@ const FENCED_INSTANCE: i16 = 82;
 
 /// How often members are looked after.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
-/// The subscription of a member that the scenario only tells of: version 0, no topics, no user data. A leader's assignor
-/// can read it, and gives it nothing.
-const RESIDENT: &[u8] = &[0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff];
-
 /// What tells one request from another: its connection, and the number that it has there.
 pub type Asking = (u64, i32);
 
@@ -114,224 +113,6 @@ pub enum SyncOutcome {
     Synced(String, String, Bytes),
 }
 
-/// A group with members that are really connected.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Membership {
-    /// The partition of the offsets topic.
-    partition: i32,
-    phase: Phase,
-    generation: i32,
-    protocol_type: String,
-    protocol: String,
-    leader: String,
-    members: BTreeMap<String, Member>,
-    residents: Vec<MemberState>,
-    /// Ids that were given out and not used yet, and until when they can be.
-    given: BTreeMap<String, Duration>,
-    /// Joins that wait, and whose they are.
-    asked: BTreeMap<Asking, String>,
-    /// The generation whose assignments could not be written, and what its members are told.
-    failed: Option<(i32, i16)>,
-    /// Whether the group stands in the log: if it does not any more, its members are forgotten.
-    recorded: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Empty,
-    /// Members join, until all are there (but not before `from`) or it is too late.
-    Preparing {
-        from: Duration,
-        until: Duration,
-    },
-    /// The leader's assignments are awaited.
-    Completing,
-    Stable,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Member {
-    client_id: String,
-    host: String,
-    instance_id: Option<String>,
-    session: Duration,
-    rebalance: Duration,
-    heard: Duration,
-    protocols: Vec<(String, Bytes)>,
-    /// Whether it has joined in the rebalance that is going on.
-    joined: bool,
-    assignment: Bytes,
-}
-
-impl Membership {
-    fn of(partition: i32, state: Option<&GroupState>) -> Self {
-        let Some(state) = state else { return Self { partition, ..Self::default() } };
-        let residents: Vec<MemberState> = state
-            .members
-            .iter()
-            .enumerate()
-            .map(|(number, member)| MemberState { member_id: state.member_id(number), ..member.clone() })
-            .collect();
-        Self {
-            partition,
-            phase: if residents.is_empty() { Phase::Empty } else { Phase::Stable },
-            generation: state.generation,
-            protocol_type: if residents.is_empty() { String::new() } else { state.protocol_type().to_owned() },
-            protocol: state.protocol.clone(),
-            residents,
-            recorded: true,
-            ..Self::default()
-        }
-    }
-
-    fn prepare(&mut self, now: Duration, initial: Duration) {
-        let slowest = self.members.values().map(|member| member.rebalance).max().unwrap_or_default();
-        self.phase = Phase::Preparing { from: now + initial, until: now + slowest.max(initial) };
-        for member in self.members.values_mut() {
-            member.joined = false;
-        }
-    }
-
-    /// When a rebalance that is going on changes by itself at the latest.
-    fn next_change(&self) -> Duration {
-        let Phase::Preparing { from, until } = self.phase else {
-            return self.members.values().map(|member| member.heard + member.session).min().unwrap_or_default();
-        };
-        if self.complete() {
-            return from;
-        }
-        let silent = self.members.values().filter(|one| !one.joined).map(|one| one.heard + one.session);
-        silent.chain(self.given.values().copied()).chain([until]).min().unwrap_or(until)
-    }
-
-    fn complete(&self) -> bool {
-        self.given.is_empty() && self.members.values().all(|member| member.joined)
-    }
-
-    /// Takes out who was not heard of, and ends a rebalance whose time has come. Tells whether anything changed.
-    fn pass(&mut self, now: Duration) -> bool {
-        let preparing = matches!(self.phase, Phase::Preparing { .. });
-        self.given.retain(|_, until| *until > now);
-        let before = self.members.len();
-        self.members.retain(|_, member| (preparing && member.joined) || member.heard + member.session > now);
-        let mut changed = self.members.len() < before;
-        if changed && !preparing {
-            self.left(now);
-        }
-        if let Phase::Preparing { from, until } = self.phase
-            && ((now >= from && self.complete()) || now >= until)
-        {
-            self.next_generation(now);
-            changed = true;
-        }
-        changed
-    }
-
-    /// Somebody left, in whatever way.
-    fn left(&mut self, now: Duration) {
-        if self.members.is_empty() {
-            self.next_generation(now);
-        } else if !matches!(self.phase, Phase::Preparing { .. }) {
-            self.prepare(now, Duration::ZERO);
-        }
-    }
-
-    fn next_generation(&mut self, now: Duration) {
-        self.members.retain(|_, member| member.joined);
-        self.asked.retain(|_, id| self.members.contains_key(id));
-        self.generation += 1;
-        self.failed = None;
-        if self.members.is_empty() {
-            self.leader.clear();
-            self.phase = if self.residents.is_empty() { Phase::Empty } else { Phase::Stable };
-            if self.residents.is_empty() {
-                self.protocol.clear();
-            }
-            return;
-        }
-        if !self.members.contains_key(&self.leader) {
-            self.leader = self.members.keys().next().cloned().unwrap_or_default();
-        }
-        self.protocol = self.agreed().unwrap_or_default();
-        self.phase = Phase::Completing;
-        for member in self.members.values_mut() {
-            member.heard = now;
-            member.assignment = Bytes::new();
-        }
-    }
-
-    /// The protocol that each member offers and most prefer.
-    fn agreed(&self) -> Option<String> {
-        let common = |name: &str| self.members.values().all(|one| one.protocols.iter().any(|(other, _)| other == name));
-        let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
-        for member in self.members.values() {
-            if let Some((name, _)) = member.protocols.iter().find(|(name, _)| common(name)) {
-                *votes.entry(name).or_default() += 1;
-            }
-        }
-        votes.into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name.to_owned())
-    }
-
-    fn joined(&self, id: &str) -> Joined {
-        let metadata = |member: &Member| {
-            let own = member.protocols.iter().find(|(name, _)| *name == self.protocol);
-            own.map(|(_, metadata)| metadata.clone()).unwrap_or_default()
-        };
-        let members = if id == self.leader {
-            let residents = self.residents.iter().map(|one| {
-                let metadata =
-                    if one.metadata.is_empty() { Bytes::from_static(RESIDENT) } else { one.metadata.clone() };
-                (one.member_id.clone(), one.instance_id.clone(), metadata)
-            });
-            let real = self.members.iter().map(|(id, one)| (id.clone(), one.instance_id.clone(), metadata(one)));
-            residents.chain(real).collect()
-        } else {
-            Vec::new()
-        };
-        Joined {
-            generation: self.generation,
-            protocol_type: self.protocol_type.clone(),
-            protocol: self.protocol.clone(),
-            leader: self.leader.clone(),
-            member_id: id.to_owned(),
-            members,
-        }
-    }
-
-    /// How the group stands in the log, on top of what the log holds of it.
-    fn state(&self, before: Option<&GroupState>, release: Release) -> GroupState {
-        let real = self.members.iter().map(|(id, member)| MemberState {
-            member_id: id.clone(),
-            client_id: member.client_id.clone(),
-            host: member.host.clone(),
-            instance_id: member.instance_id.clone(),
-            metadata: member
-                .protocols
-                .iter()
-                .find(|(name, _)| *name == self.protocol)
-                .map(|(_, metadata)| metadata.clone())
-                .unwrap_or_default(),
-            assignment: member.assignment.clone(),
-        });
-        let state = match self.phase {
-            Phase::Empty => "Empty",
-            Phase::Preparing { .. } => "PreparingRebalance",
-            Phase::Completing if release < Release::V2_3 => "AwaitingSync",
-            Phase::Completing => "CompletingRebalance",
-            Phase::Stable => "Stable",
-        };
-        GroupState {
-            r#type: if self.protocol_type == "connect" { GroupType::Connect } else { GroupType::Classic },
-            state: state.to_owned(),
-            generation: self.generation,
-            protocol: if self.phase == Phase::Stable { self.protocol.clone() } else { String::new() },
-            members: Arc::new(self.residents.iter().cloned().chain(real).collect()),
-            offsets: before.map(|state| Arc::clone(&state.offsets)).unwrap_or_default(),
-        }
-    }
-}
-
 impl World {
     /// A member joins, or asks again after it had to wait.
     pub fn join(&mut self, broker: i32, request: &Joining<'_>) -> JoinOutcome {
@@ -368,18 +149,15 @@ impl World {
                 return refused(UNKNOWN_MEMBER);
             }
         }
-        let new_id = || {
-            let lot = (u128::from(now.as_nanos() as u64) << 64) | u128::from(self.lot);
-            format!("{}-{}", request.client_id, super::reassign::uuid_text(&format!("{lot}/{}", request.group)))
-        };
-        let fresh = new_id();
+        let seed = format!("{}/{}/{}", now.as_nanos(), self.lot, request.group);
+        let fresh = format!("{}-{}", request.client_id, super::reassign::uuid_text(&seed));
         self.lot += 1;
         let group = self
             .memberships
             .entry(request.group.to_owned())
             .or_insert_with(|| Membership::of(partition, logged.as_deref()));
         let empty = group.members.is_empty() && group.residents.is_empty();
-        if !empty && (group.protocol_type != request.protocol_type || !supported(group, request)) {
+        if !empty && (group.protocol_type != request.protocol_type || !group.supports(&request.protocols)) {
             return refused(INCONSISTENT_PROTOCOL);
         }
         let id = match group.asked.get(&request.asking) {
@@ -652,12 +430,4 @@ impl World {
             self.watch_soon();
         }
     }
-}
-
-/// Whether a member offers something that all others offer too.
-fn supported(group: &Membership, request: &Joining<'_>) -> bool {
-    group.members.is_empty()
-        || request.protocols.iter().any(|(name, _)| {
-            group.members.values().all(|member| member.protocols.iter().any(|(other, _)| other == name))
-        })
 }

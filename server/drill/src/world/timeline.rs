@@ -75,6 +75,8 @@ impl World {
         let Some(step) = scenario.step.get(number) else { return };
         self.timeline.happened.push(self.now);
         self.timeline.missed.clear();
+        // Who missed a leader before still does.
+        self.note_missing_leaders();
         self.changed();
         let handling = std::mem::replace(&mut self.timeline.handling, true);
         for action in &step.r#do {
