@@ -86,7 +86,7 @@ build-debug:
 .PHONY: test-quick
 test-quick: node-bundle
 	@rm -f $(REFERENCES)
-	INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka::
+	INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka:: --skip with_kafkas_tools::
 	@touch $(REFERENCES)
 	@stale=$$(comm -23 <(git ls-files -co --exclude-standard '*.snap' | xargs -r realpath | sort) <(xargs -r realpath < $(REFERENCES) | sort -u)); \
 	  if [ -n "$$stale" ]; then echo "Snapshots that no test uses:"; echo "$$stale"; exit 1; fi
@@ -104,10 +104,11 @@ check-docs:
 check-deny:
 	$(CARGO) deny --all-features check bans licenses sources
 
-# Among them a browser on a live cluster.
+# Among them a browser on a live cluster. Kafka's own tools against drills need Kafka's jars, but no brokers.
 .PHONY: test-kafka
 test-kafka: end2end/node_modules
 	$(CARGO) test --workspace --test kafka -- --test-threads=1
+	$(CARGO) test --workspace --test drill -- with_kafkas_tools::
 
 .PHONY: test-browser
 test-browser: end2end/node_modules ## Only the browser test, on a live cluster

@@ -8,6 +8,7 @@ use leptos_router::{SsrMode, path};
 
 use crate::live::{Live, LiveMark, OldBanner};
 use crate::page::{BrokerPage, ClusterPage, GroupPage, NoRoute, OverviewPage, PartitionPage};
+use crate::part::DrillBanner;
 use crate::text::{cluster_href, path_segment};
 
 /// The whole app. Expects an `Arc<dyn Source>` as context when rendered on the server.
@@ -28,6 +29,7 @@ pub fn App() -> impl IntoView {
         <Router>
             <a class="skip" href="#main">"Skip to the verdict"</a>
             <Masthead/>
+            <DrillBanner/>
             <OldBanner/>
             <main id="main" tabindex="-1">
                 <Routes fallback=NoRoute>

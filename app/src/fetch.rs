@@ -47,13 +47,15 @@ fn group_of(source: &dyn Source, cluster: &str, key: &GroupKey) -> Option<GroupI
 /// The front page.
 #[server(prefix = "/_page", endpoint = "overview", input = Json)]
 pub(crate) async fn overview() -> Result<Found<OverviewModel>, ServerFnError> {
-    Ok(Found::Here(OverviewModel::of(&source()?.clusters())))
+    let source = source()?;
+    Ok(Found::Here(OverviewModel::of(&source.clusters(), source.drill())))
 }
 
 /// The dashboard of one cluster.
 #[server(prefix = "/_page", endpoint = "cluster", input = Json)]
 pub(crate) async fn cluster(cluster: String) -> Result<Found<ClusterModel>, ServerFnError> {
-    with_cluster(&cluster, |published| Found::Here(ClusterModel::of(published)))
+    let drill = source()?.drill();
+    with_cluster(&cluster, |published| Found::Here(ClusterModel::of(published, drill)))
 }
 
 /// One group.

@@ -24,6 +24,7 @@ mod tests;
 mod text;
 
 pub use app::App;
+pub use model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
 pub use shell::{Stylesheet, shell};
 #[cfg(feature = "ssr")]

@@ -16,7 +16,7 @@ use leptos_use_event_source::{
 use serde::{Deserialize, Serialize};
 use unstuck_diagnosis::Seq;
 
-use crate::model::Seqs;
+use crate::model::{DRILL, Seqs};
 use crate::text::{events_href, seconds};
 
 /// From how many seconds without news on the view is called old.
@@ -30,6 +30,9 @@ struct Event {
     seq: Seq,
     cluster: String,
     build: String,
+    /// How much happened in the drill, if the cluster is one.
+    #[serde(default)]
+    drill: Option<u64>,
 }
 
 /// What the stream of events is doing.
@@ -60,6 +63,8 @@ pub(crate) struct Live {
     asked: StoredValue<Seqs>,
     in_flight: StoredValue<bool>,
     build: StoredValue<Option<String>>,
+    /// Which run of the server the last event came from, and whether it is a drill.
+    run: StoredValue<Option<(String, bool)>>,
     wire: RwSignal<Wire>,
     /// When the last news came, in seconds of the page's own clock.
     heard: RwSignal<i64>,
@@ -93,6 +98,7 @@ impl Live {
             asked: StoredValue::new(Seqs::new()),
             in_flight: StoredValue::new(false),
             build: StoredValue::new(None),
+            run: StoredValue::new(None),
             wire: RwSignal::new(Wire::Static),
             heard: RwSignal::new(0),
             now: RwSignal::new(0),
@@ -142,6 +148,15 @@ impl Live {
         self.in_flight.set_value(false);
     }
 
+    /// Fetches again, because something was done that an event will tell of.
+    #[cfg(feature = "hydrate")]
+    pub(crate) fn look_now(self) {
+        if !self.in_flight.get_value() {
+            self.in_flight.set_value(true);
+            self.tick.update(|tick| *tick = tick.wrapping_add(1));
+        }
+    }
+
     /// Fetches again if an event told of something that the page does not show.
     fn consider(self) {
         let news = self.latest.with_value(|latest| {
@@ -172,7 +187,19 @@ impl Live {
             }
             Some(_) => {}
         }
+        let run = (event.seq.boot.clone(), event.drill.is_some());
+        match self.run.get_value() {
+            // Another run may be another drill, or none: what the whole page says of it is told once, by the server.
+            Some(before) if before.0 != run.0 && (before.1 || run.1) => {
+                let _ = window().location().reload();
+                return;
+            }
+            _ => self.run.set_value(Some(run)),
+        }
         self.latest.update_value(|latest: &mut BTreeMap<_, _>| {
+            if let Some(n) = event.drill {
+                latest.insert(DRILL.to_owned(), Seq { boot: event.seq.boot.clone(), n });
+            }
             latest.insert(event.cluster, event.seq);
         });
         self.consider();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::{GroupId, Published};
 
+use crate::model::DrillState;
+
 /// A future that a [`Source`] answers with; the same type as `futures::future::BoxFuture`.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -16,6 +18,9 @@ pub trait Source: Send + Sync + 'static {
 
     /// The newest published value of one cluster; `None` if it is not configured.
     fn published(&self, cluster: &str) -> Option<Arc<Published>>;
+
+    /// How the drill is going, if what is looked at is one; then it is the only cluster.
+    fn drill(&self) -> Option<DrillState>;
 
     /// The group whose [`GroupId::digest`] this is, if it was seen or asked for: ids too long for a URL.
     fn group_by_digest(&self, cluster: &str, digest: &str) -> Option<GroupId>;

@@ -18,12 +18,15 @@ use serde::{Deserialize, Serialize};
 use unstuck_diagnosis::lookup::Lookup;
 use unstuck_diagnosis::report::{OffsetsTopicReport, PartitionReport, PlacementProof, Report, Status};
 use unstuck_diagnosis::{GroupId, MAX_GROUP_ID_BYTES, Published, Seq};
+use unstuck_drill::serve::Drill;
 
+use crate::drill;
 use crate::problem::Problem;
 use crate::watched::Watched;
 
 pub use groups::{GROUPS_LIMIT, GroupList};
-pub(crate) use params::pairs;
+pub(crate) use body::read as read_body;
+pub(crate) use params::{none as no_parameters, pairs};
 
 /// How many ids one lookup answers at most.
 pub const LOOKUP_CAP: usize = 1_000;
@@ -84,6 +87,7 @@ pub struct OffsetsTopic {
 
 /// The routes under `/api`.
 pub(crate) fn router(watched: Arc<Watched>) -> Router {
+    let drill = watched.drill().cloned().map(drill::routes::api_router).unwrap_or_default();
     Router::new()
         .route("/v1/clusters", get(clusters))
         .route("/v1/clusters/{cluster}", get(report))
@@ -91,11 +95,20 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/v1/clusters/{cluster}/groups", get(groups::groups))
         .route("/v1/clusters/{cluster}/coordinators", get(coordinators))
         .route("/v1/clusters/{cluster}/offsets-topic", get(offsets_topic))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .with_state(watched)
+        .merge(drill)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(axum::middleware::map_response(never_cached))
-        .with_state(watched)
+}
+
+/// The part of the API that steers a drill, for one that nobody looks at.
+pub(crate) fn drill_router(drill: Arc<Drill>) -> Router {
+    drill::routes::api_router(drill)
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::map_response(never_cached))
 }
 
 /// An answer is true for a second; nobody may keep it.
@@ -202,7 +215,7 @@ async fn lookup_by_post(
 ) -> Result<Response, Problem> {
     let published = find(&watched, cluster)?;
     params::none(query.as_deref())?;
-    let groups = body::groups(&headers, &body::read(body)?)?;
+    let groups = body::groups(&headers, &body::read(body, BODY_LIMIT)?)?;
     Ok(Json(answer(&published, &groups)?).into_response())
 }
 

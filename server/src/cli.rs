@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, ClusterOptions, Environment};
+use crate::drill::command::{self as drill, DRILL_HELP, DrillArgs};
 use crate::{logs, lookup, place, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
@@ -24,6 +25,7 @@ const AFTER_HELP: &str = "\
 Try it:
   unstuck lookup --bootstrap-servers localhost:9092 my-group     one answer, in the terminal
   unstuck serve  --bootstrap-servers localhost:9092              then open http://127.0.0.1:8080
+  unstuck drill  broker-lost                                     without any Kafka, to try it
 
 Looking never changes a cluster. Every option has its words in `unstuck COMMAND --help`.";
 
@@ -43,6 +45,9 @@ pub(crate) enum Command {
     /// Keep looking at one or several clusters, and answer in the browser and as JSON.
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
+    /// Try Unstuck without Kafka: a cluster that fails on purpose, and the app that looks at it.
+    #[command(after_help = DRILL_HELP)]
+    Drill(DrillArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -191,6 +196,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Place(arguments) => place::run(&arguments),
         Command::Lookup(arguments) => with_runtime(lookup::run(arguments, environment)),
         Command::Serve(arguments) => with_runtime(serve(arguments, environment)),
+        Command::Drill(arguments) => with_runtime(drill::run(arguments, environment)),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -258,7 +264,7 @@ async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Fai
     Ok(0)
 }
 
-fn cannot_listen(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
+pub(crate) fn cannot_listen(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
     let (meaning, remedy) = match error.kind() {
         std::io::ErrorKind::AddrInUse => (
             "Another program (perhaps another Unstuck) listens there.",
@@ -281,7 +287,7 @@ fn cannot_listen(address: std::net::SocketAddr, error: &std::io::Error) -> Failu
 }
 
 /// Cancels the token at SIGTERM or SIGINT; a second signal ends the process at once, as if it were not handled.
-fn end_on_signal(shutdown: &CancellationToken) -> Result<(), Failure> {
+pub(crate) fn end_on_signal(shutdown: &CancellationToken) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let failed =
         |error: std::io::Error| Failure { code: EXIT_SOFTWARE, message: format!("signals cannot be handled: {error}") };

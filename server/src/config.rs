@@ -93,6 +93,14 @@ pub fn for_serve(
     Ok(Config { listen, clusters: clusters.clusters })
 }
 
+/// An address to listen on, given as the option or variable `place`.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn listen_address(text: &str, place: &str) -> Result<SocketAddr, ConfigError> {
+    address::parse_listen(text, place)
+}
+
 /// Reads which clusters to look at.
 ///
 /// # Errors
@@ -124,7 +132,7 @@ pub fn clusters(options: &ClusterOptions, environment: &Environment) -> Result<C
             "no Kafka cluster is named",
             "Unstuck has to know at least one broker to ask.",
             "Add --bootstrap-servers HOST:PORT (what your consumers have as bootstrap.servers), \
-             or --config FILE for several clusters.",
+             or --config FILE for several clusters. To try it without Kafka: unstuck drill broker-lost",
         )),
     }
 }

@@ -39,6 +39,9 @@ pub struct Summary {
     pub headline: String,
     /// The front end's build; a page of another build reloads itself.
     pub build: String,
+    /// Another number than before if something happened in the drill; only if the cluster is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drill: Option<u64>,
 }
 
 /// What the stream needs.
@@ -62,8 +65,9 @@ pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) 
             _ => return Err(Problem::unknown_parameter(&name, &["cluster"])),
         }
     }
+    let drill = live.watched.drill().map(|drill| drill.changes());
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(stream(clusters, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
+    let mut response = Sse::new(stream(clusters, drill, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
     // nginx would hold events back in its buffer.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -74,16 +78,21 @@ pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) 
 struct Following {
     clusters: Vec<(watch::Receiver<Arc<Published>>, Option<Seq>)>,
     waiting: VecDeque<Arc<Published>>,
+    /// What happens in the drill, if there is one, and what was told of it last.
+    drill: Option<watch::Receiver<u64>>,
+    drill_told: Option<u64>,
     not_before: Instant,
 }
 
 fn stream(
     clusters: BTreeMap<String, watch::Receiver<Arc<Published>>>,
+    drill: Option<watch::Receiver<u64>>,
     build: Arc<str>,
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let clusters = clusters.into_values().map(|receiver| (receiver, None)).collect();
-    let start = Following { clusters, waiting: VecDeque::new(), not_before: Instant::now() };
+    let start =
+        Following { clusters, waiting: VecDeque::new(), drill, drill_told: None, not_before: Instant::now() };
     futures::stream::unfold(start, move |mut following| {
         let (build, shutdown) = (Arc::clone(&build), shutdown.clone());
         async move {
@@ -91,7 +100,7 @@ fn stream(
                 () = shutdown.cancelled() => return None,
                 published = following.next() => published?,
             };
-            Some((Ok(event(&published, &build)), following))
+            Some((Ok(event(&published, &build, following.drill_told)), following))
         }
     })
 }
@@ -105,9 +114,11 @@ impl Following {
                 return Some(published);
             }
             tokio::time::sleep_until(self.not_before).await;
+            let drill = self.drill.as_mut().map(|changes| *changes.borrow_and_update());
+            let drill_moved = std::mem::replace(&mut self.drill_told, drill) != drill;
             for (receiver, told) in &mut self.clusters {
                 let newest = Arc::clone(&receiver.borrow_and_update());
-                if told.as_ref() != Some(&newest.seq) {
+                if drill_moved || told.as_ref() != Some(&newest.seq) {
                     *told = Some(newest.seq.clone());
                     self.waiting.push_back(newest);
                 }
@@ -118,8 +129,18 @@ impl Following {
                 if changes.is_empty() {
                     return None;
                 }
-                let (change, ended, _) = futures::future::select_all(changes).await;
-                if change.is_err() {
+                let drill = async {
+                    let Some(drill) = &mut self.drill else { return std::future::pending().await };
+                    if drill.changed().await.is_err() {
+                        // It ended: nothing more happens in it.
+                        std::future::pending().await
+                    }
+                };
+                let ended = tokio::select! {
+                    (change, which, _) = futures::future::select_all(changes) => change.is_err().then_some(which),
+                    () = drill => None,
+                };
+                if let Some(ended) = ended {
                     // Nothing more will come of this cluster; the others go on.
                     self.clusters.remove(ended);
                 }
@@ -130,7 +151,7 @@ impl Following {
     }
 }
 
-fn event(published: &Published, build: &str) -> Event {
+fn event(published: &Published, build: &str, drill: Option<u64>) -> Event {
     let report = &published.report;
     let summary = Summary {
         seq: published.seq.clone(),
@@ -138,6 +159,7 @@ fn event(published: &Published, build: &str) -> Event {
         status: report.headline.status,
         headline: report.headline.sentence.clone(),
         build: build.to_owned(),
+        drill,
     };
     let id = format!("{}-{}", published.seq.boot, published.seq.n);
     let event = Event::default().id(id);

@@ -5,6 +5,7 @@ pub mod api;
 pub mod assets;
 pub mod cli;
 pub mod config;
+mod drill;
 mod events;
 mod guard;
 mod logs;
@@ -21,4 +22,4 @@ pub mod watched;
 
 pub use events::Summary;
 pub use problem::Problem;
-pub use serving::{router, serve};
+pub use serving::{router, serve, serve_drill, serve_drill_control};

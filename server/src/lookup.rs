@@ -19,6 +19,8 @@ use crate::cli::{EXIT_SOFTWARE, Failure, LookupArgs};
 use crate::config::{self, Environment};
 use crate::{logs, poller, text};
 
+pub(crate) use remote::{base_url, words};
+
 /// How much longer to look, once everything was looked at, for a verdict that may still get clearer.
 const CONFIRMATION: Duration = Duration::from_secs(2);
 

@@ -19,8 +19,9 @@ use leptos_axum::{
 use unstuck_app::{App, Source, Stylesheet, shell};
 use unstuck_diagnosis::{GroupId, Published};
 
-use crate::api::{BODY_LIMIT, check_length, pairs};
+use crate::api::{BODY_LIMIT, check_length, pairs, read_body};
 use crate::assets::{self, Bundle};
+use crate::drill;
 use crate::problem::Problem;
 use crate::watched::Watched;
 
@@ -31,6 +32,7 @@ static ROUTES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route
 /// Pages, their server functions, the find form, and files for the browser; whatever else is asked for is the
 /// page that says so.
 pub(crate) fn router(watched: Arc<Watched>, bundle: &Bundle) -> Router {
+    let drill = watched.drill().cloned().map(drill::routes::form_router).unwrap_or_default();
     let options = LeptosOptions::builder()
         .output_name("unstuck")
         .site_pkg_dir(bundle.pkg_dir())
@@ -68,6 +70,7 @@ pub(crate) fn router(watched: Arc<Watched>, bundle: &Bundle) -> Router {
         })
         .with_state(options)
         .merge(find)
+        .merge(drill)
 }
 
 /// What a page may load: its own files, and inline scripts that carry this answer's nonce.
@@ -93,10 +96,7 @@ async fn find(
     Path(cluster): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
-    let body = body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::body_too_large(BODY_LIMIT),
-        _ => Problem::broken_body(),
-    })?;
+    let body = read_body(body, BODY_LIMIT)?;
     let published = watched.newest(&cluster).ok_or_else(|| Problem::unknown_cluster(&cluster, &watched.names()))?;
     let pasted = pairs(&body)?.into_iter().find(|(name, _)| name == "group").ok_or_else(Problem::no_group)?.1;
     let group = pasted_group(&pasted, &published);

@@ -171,6 +171,55 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "Request too slow", detail, "Send the request again.")
     }
 
+    /// A body that must be JSON, and says that it is something else.
+    #[must_use]
+    pub fn not_json(content_type: &str) -> Self {
+        let known = ["application/json"];
+        let detail = format!("A body of type \"{}\" cannot be read here.", visible(content_type));
+        let advice = "Send application/json with the header Content-Type saying so.";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-body", "Unsupported body", detail, advice)
+            .allowing(known)
+    }
+
+    /// A drill was told something that it does not understand.
+    #[must_use]
+    pub fn bad_wish(detail: String, known: &[&str]) -> Self {
+        let advice = r#"Send one of {"next": true}, {"restart": true}, {"jump": "10m"} and {"apply": {"stop": 1}}, or press a button in the page."#;
+        Self::new(StatusCode::BAD_REQUEST, "bad-wish", "Bad wish", detail, advice).allowing(known)
+    }
+
+    /// A drill cannot do what it was told.
+    #[must_use]
+    pub fn drill_refused(why: &str) -> Self {
+        let detail = format!("The drill cannot do this: {}.", visible(why));
+        let advice = "GET /api/v1/drill says how its cluster stands.";
+        Self::new(StatusCode::CONFLICT, "drill-refused", "Refused by the drill", detail, advice)
+    }
+
+    /// All steps of a drill have happened.
+    #[must_use]
+    pub fn no_next_step() -> Self {
+        let detail = "Every step of this drill has happened already.".to_owned();
+        let advice = "Go on by hand, or start again from the beginning.";
+        Self::new(StatusCode::CONFLICT, "no-next-step", "No next step", detail, advice)
+    }
+
+    /// A form that wants to lead to another server.
+    #[must_use]
+    pub fn bad_back(back: &str) -> Self {
+        let detail = format!("The field \"back\" is \"{}\", which is no path of this server.", visible(back));
+        let advice = "Give a path that begins with one slash, or leave it out.";
+        Self::new(StatusCode::BAD_REQUEST, "bad-back", "Bad way back", detail, advice)
+    }
+
+    /// A page of another site tries to change something.
+    #[must_use]
+    pub fn cross_site() -> Self {
+        let detail = "This request comes from a page of another site.".to_owned();
+        let advice = "Use the pages of this server, or a program that is no browser.";
+        Self::new(StatusCode::FORBIDDEN, "cross-site", "Request from another site", detail, advice)
+    }
+
     /// The first look at some clusters is not complete.
     #[must_use]
     pub fn not_ready(waiting: &[&str]) -> Self {

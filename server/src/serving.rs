@@ -14,12 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use unstuck_drill::serve::Drill;
+use unstuck_kafka::ClusterConfig;
 
 use crate::assets::Bundle;
 use crate::config::Config;
 use crate::events::{self, Live};
 use crate::problem::Problem;
-use crate::watched::Watched;
+use crate::watched::{Watched, WatchedCluster};
 use crate::{api, guard, pages, poller};
 
 /// How long answers under way may take after the end was asked for, and then how long tasks may take to end.
@@ -32,43 +34,98 @@ const LAST_TASKS: Duration = Duration::from_millis(400);
 /// # Errors
 /// The listener failed.
 pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> std::io::Result<()> {
-    let boot = poller::boot_id();
-    let tasks = TaskTracker::new();
-    let stop = shutdown.child_token();
-    let clusters: BTreeMap<_, _> = config
-        .clusters
-        .into_iter()
-        .map(|cluster| (cluster.name.clone(), poller::watch_cluster(cluster, &boot, &tasks, &stop)))
-        .collect();
-    let bundle = Bundle::embedded();
-    if !bundle.present {
-        tracing::warn!("built without the front-end bundle: pages are complete, but do not update by themselves");
+    let running = Running::new(&shutdown);
+    let watched = Watched::new(running.watch(config.clusters));
+    running.app(watched, listener).await
+}
+
+/// Looks at a drill under this name and answers on `listener`, as [`serve`] does.
+///
+/// # Errors
+/// The listener failed.
+pub async fn serve_drill(
+    name: &str,
+    drill: Arc<Drill>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let running = Running::new(&shutdown);
+    let watched = Watched::new(running.watch(vec![ClusterConfig::new(name, drill.bootstrap())])).with_drill(drill);
+    running.app(watched, listener).await
+}
+
+/// Answers on `listener` for a drill that nobody looks at: its part of the API alone.
+///
+/// # Errors
+/// The listener failed.
+pub async fn serve_drill_control(
+    drill: Arc<Drill>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let app = Router::new()
+        .route("/healthz", get(healthz))
+        .nest("/api", api::drill_router(drill))
+        .fallback(api::unknown_path)
+        .layer(axum::middleware::from_fn(guard::guard));
+    Running::new(&shutdown).answer(app, listener).await
+}
+
+/// What runs beside the answers, and its end.
+struct Running {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Running {
+    fn new(shutdown: &CancellationToken) -> Self {
+        Self { tasks: TaskTracker::new(), stop: shutdown.child_token() }
     }
-    let app = router(Arc::new(Watched::new(clusters)), &bundle, stop.clone());
-    let listener = listener.tap_io(|connection| {
-        // Small answers must not wait for the acknowledgement of earlier ones.
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY could not be set");
-        }
-    });
-    let server = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let mut server = std::pin::pin!(async move { server.await });
-    let result = tokio::select! {
-        result = &mut server => result,
-        () = stop.cancelled() => {
-            let rest = tokio::time::timeout(LAST_ANSWERS, &mut server).await;
-            rest.unwrap_or_else(|_| {
-                tracing::debug!("connections were still open at the end");
-                Ok(())
-            })
-        }
-    };
-    stop.cancel();
-    tasks.close();
-    if tokio::time::timeout(LAST_TASKS, tasks.wait()).await.is_err() {
-        tracing::debug!("tasks were still running at the end");
+
+    fn watch(&self, clusters: Vec<ClusterConfig>) -> BTreeMap<String, WatchedCluster> {
+        let boot = poller::boot_id();
+        let watch = |cluster: ClusterConfig| {
+            (cluster.name.clone(), poller::watch_cluster(cluster, &boot, &self.tasks, &self.stop))
+        };
+        clusters.into_iter().map(watch).collect()
     }
-    result
+
+    async fn app(self, watched: Watched, listener: TcpListener) -> std::io::Result<()> {
+        let bundle = Bundle::embedded();
+        if !bundle.present {
+            tracing::warn!("built without the front-end bundle: pages are complete, but do not update by themselves");
+        }
+        let app = router(Arc::new(watched), &bundle, self.stop.clone());
+        self.answer(app, listener).await
+    }
+
+    async fn answer(self, app: Router, listener: TcpListener) -> std::io::Result<()> {
+        let Self { tasks, stop } = self;
+        let listener = listener.tap_io(|connection| {
+            // Small answers must not wait for the acknowledgement of earlier ones.
+            if let Err(error) = connection.set_nodelay(true) {
+                tracing::debug!(%error, "TCP_NODELAY could not be set");
+            }
+        });
+        let server = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let mut server = std::pin::pin!(async move { server.await });
+        let result = tokio::select! {
+            result = &mut server => result,
+            () = stop.cancelled() => {
+                let rest = tokio::time::timeout(LAST_ANSWERS, &mut server).await;
+                rest.unwrap_or_else(|_| {
+                    tracing::debug!("connections were still open at the end");
+                    Ok(())
+                })
+            }
+        };
+        stop.cancel();
+        tasks.close();
+        if tokio::time::timeout(LAST_TASKS, tasks.wait()).await.is_err() {
+            tracing::debug!("tasks were still running at the end");
+        }
+        result
+    }
 }
 
 /// Everything that is answered over HTTP.

@@ -7,9 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
-use unstuck_app::Source;
+use unstuck_app::{DrillState, Source};
 use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::{BrokerId, GroupId, Published};
+use unstuck_drill::serve::Drill;
+
+use crate::drill;
 
 /// How many ids that do not fit a URL are remembered for their page links.
 const LONG_IDS: usize = 256;
@@ -33,13 +36,27 @@ pub struct Watched {
     clusters: BTreeMap<String, WatchedCluster>,
     /// Pasted ids that do not fit a URL, newest last.
     long_ids: Mutex<VecDeque<GroupId>>,
+    drill: Option<Arc<Drill>>,
 }
 
 impl Watched {
     /// The clusters by name.
     #[must_use]
     pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
-        Self { clusters, long_ids: Mutex::default() }
+        Self { clusters, long_ids: Mutex::default(), drill: None }
+    }
+
+    /// With the drill that the only cluster is: pages say so, and have its switches.
+    #[must_use]
+    pub fn with_drill(mut self, drill: Arc<Drill>) -> Self {
+        self.drill = Some(drill);
+        self
+    }
+
+    /// The drill, if the only cluster is one.
+    #[must_use]
+    pub fn drill(&self) -> Option<&Arc<Drill>> {
+        self.drill.as_ref()
     }
 
     /// The names, in order.
@@ -85,6 +102,10 @@ impl Source for Watched {
 
     fn published(&self, cluster: &str) -> Option<Arc<Published>> {
         self.newest(cluster)
+    }
+
+    fn drill(&self) -> Option<DrillState> {
+        self.drill.as_deref().map(drill::state::state)
     }
 
     fn group_by_digest(&self, cluster: &str, digest: &str) -> Option<GroupId> {

@@ -12,7 +12,7 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use crate::cluster::Cluster;
-use crate::jars::java;
+use crate::jars::{Release, java};
 use crate::tether::Tethered;
 
 /// A consumer of librdkafka that reads a topic and commits every record, until it is dropped.
@@ -29,8 +29,16 @@ impl RustConsumer {
     /// # Errors
     /// If the client library refuses the settings.
     pub fn start(cluster: &Cluster, group: &str, topic: &str, protocol: &str) -> Result<Self> {
+        Self::start_at(&cluster.bootstrap(), group, topic, protocol)
+    }
+
+    /// As [`start`](Self::start), by bootstrap addresses.
+    ///
+    /// # Errors
+    /// If the client library refuses the settings.
+    pub fn start_at(bootstrap: &str, group: &str, topic: &str, protocol: &str) -> Result<Self> {
         let mut config = ClientConfig::new();
-        config.set("bootstrap.servers", cluster.bootstrap()).set("group.id", group).set("group.protocol", protocol);
+        config.set("bootstrap.servers", bootstrap).set("group.id", group).set("group.protocol", protocol);
         config.set("auto.offset.reset", "earliest").set("enable.auto.commit", "false").set("log_level", "0");
         config.set("reconnect.backoff.max.ms", "500");
         let consumer: BaseConsumer = config.create().context("creating a consumer")?;
@@ -70,9 +78,30 @@ impl Drop for RustConsumer {
 /// # Errors
 /// If Java cannot be started.
 pub fn console_consumer(cluster: &Cluster, group: &str, topic: &str, protocol: &str) -> Result<Tethered> {
+    console_consumer_at(cluster.release(), &cluster.bootstrap(), &log_file(cluster.folder()), group, topic, protocol)
+}
+
+/// As [`console_consumer`], by release and bootstrap addresses. What it prints goes to a file.
+///
+/// # Errors
+/// If Java cannot be started.
+pub fn console_consumer_at(
+    release: Release,
+    bootstrap: &str,
+    log: &Path,
+    group: &str,
+    topic: &str,
+    protocol: &str,
+) -> Result<Tethered> {
     let protocol = format!("group.protocol={protocol}");
     let main_class = "org.apache.kafka.tools.consumer.ConsoleConsumer";
-    console(cluster, main_class, &["--group", group, "--topic", topic, "--consumer-property", &protocol])
+    console(
+        release,
+        bootstrap,
+        log,
+        main_class,
+        &["--group", group, "--topic", topic, "--consumer-property", &protocol],
+    )
 }
 
 /// Kafka's own console consumer for share groups (KIP-932), running until it is dropped.
@@ -81,13 +110,14 @@ pub fn console_consumer(cluster: &Cluster, group: &str, topic: &str, protocol: &
 /// If Java cannot be started.
 pub fn console_share_consumer(cluster: &Cluster, group: &str, topic: &str) -> Result<Tethered> {
     let main_class = "org.apache.kafka.tools.consumer.ConsoleShareConsumer";
-    console(cluster, main_class, &["--group", group, "--topic", topic])
+    let log = log_file(cluster.folder());
+    console(cluster.release(), &cluster.bootstrap(), &log, main_class, &["--group", group, "--topic", topic])
 }
 
-fn console(cluster: &Cluster, main_class: &str, args: &[&str]) -> Result<Tethered> {
-    let mut command = java(cluster.release(), 128, main_class)?;
-    command.args(["--bootstrap-server", &cluster.bootstrap()]).args(args);
-    Tethered::start(&command, &log_file(cluster.folder()), None)
+fn console(release: Release, bootstrap: &str, log: &Path, main_class: &str, args: &[&str]) -> Result<Tethered> {
+    let mut command = java(release, 128, main_class)?;
+    command.args(["--bootstrap-server", bootstrap]).args(args);
+    Tethered::start(&command, log, None)
 }
 
 fn log_file(folder: &Path) -> std::path::PathBuf {

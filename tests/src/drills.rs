@@ -1,16 +1,18 @@
 //! Drills over TCP, and the collector with its diagnosis looking at a cluster, whether scripted or real.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use unstuck_diagnosis::lookup::GroupLookup;
+use unstuck_diagnosis::lookup::{GroupDetail, GroupLookup};
 use unstuck_diagnosis::memory::Memory;
 use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::snapshot::Snapshot;
 use unstuck_diagnosis::{GroupId, Input, Published, Seq, diagnose};
 use unstuck_drill::scenario;
 use unstuck_drill::serve::{Drill, Listen};
@@ -43,7 +45,8 @@ pub fn shipped_without_steps(name: &str) -> Result<Drill> {
 #[derive(Debug)]
 pub struct Watched {
     published: watch::Receiver<Arc<Published>>,
-    look: mpsc::Sender<()>,
+    collector: Arc<Collector>,
+    seen: Arc<Mutex<BTreeSet<Status>>>,
     task: JoinHandle<()>,
 }
 
@@ -60,11 +63,11 @@ impl Watched {
             client: Duration::from_secs(1),
             ..Cadence::default()
         };
-        let collector = Collector::start(config);
+        let collector = Arc::new(Collector::start(config));
         let mut snapshots = collector.snapshots();
         let mut memory = Memory::new(Timestamp::now());
         let mut n = 0;
-        let mut value = move |snapshot: Arc<_>| {
+        let mut value = move |snapshot: Arc<Snapshot>| {
             n += 1;
             memory.learn(&snapshot);
             let report = diagnose(&Input { snapshot: &snapshot, memory: &memory, now: Timestamp::now() });
@@ -73,25 +76,17 @@ impl Watched {
         };
         let first = Arc::clone(&snapshots.borrow_and_update());
         let (sender, published) = watch::channel(value(first));
-        let (look, mut asked) = mpsc::channel(1);
+        let seen = Arc::new(Mutex::new(BTreeSet::new()));
+        let note = Arc::clone(&seen);
         let task = tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    changed = snapshots.changed() => {
-                        if changed.is_err() {
-                            return;
-                        }
-                        let snapshot = Arc::clone(&snapshots.borrow_and_update());
-                        sender.send_replace(value(snapshot));
-                    }
-                    asked = asked.recv() => match asked {
-                        Some(()) => collector.look_now(),
-                        None => return,
-                    }
-                }
+            while snapshots.changed().await.is_ok() {
+                let snapshot = Arc::clone(&snapshots.borrow_and_update());
+                let next = value(snapshot);
+                lock(&note).extend(next.report.partitions.iter().map(|partition| partition.status));
+                sender.send_replace(next);
             }
         });
-        Self { published, look, task }
+        Self { published, collector, seen, task }
     }
 
     /// What was seen last, and what follows.
@@ -102,8 +97,28 @@ impl Watched {
 
     /// Takes every look at once.
     pub fn look_now(&self) {
-        // If it is full, that look is about to be taken.
-        let _full = self.look.try_send(());
+        self.collector.look_now();
+    }
+
+    /// The verdicts that any coordinator has had since the start, or since [`forget`](Self::forget).
+    #[must_use]
+    pub fn seen(&self) -> BTreeSet<Status> {
+        lock(&self.seen).clone()
+    }
+
+    /// Forgets what [`seen`](Self::seen) tells.
+    pub fn forget(&self) {
+        lock(&self.seen).clear();
+    }
+
+    /// Members and offsets of a group, asked from its coordinator now.
+    ///
+    /// # Errors
+    /// If nobody is known as its coordinator, or that one does not answer in time.
+    pub async fn detail(&self, group: &GroupId, deadline: Duration) -> Result<GroupDetail> {
+        let coordinator = self.now().lookup_one(group).coordinator.and_then(|one| one.leader);
+        let coordinator = coordinator.with_context(|| format!("{group} has no coordinator"))?;
+        Ok(self.collector.group_detail(group, coordinator, deadline).await?)
     }
 
     /// Waits until what is seen fulfils a condition; `Err` is the last state, printed if the deadline passes.
@@ -125,7 +140,6 @@ impl Watched {
                     now.report.findings
                 ),
             }
-            // At least once a second.
             if tokio::time::timeout(Duration::from_secs(5), published.changed()).await.is_ok_and(|sent| sent.is_err()) {
                 panic!("the collector ended while waiting for: {what}");
             }
@@ -173,4 +187,8 @@ impl Drop for Watched {
 pub fn said(lookup: &GroupLookup) -> String {
     let findings: Vec<&str> = lookup.findings.iter().map(|finding| finding.slug.as_str()).collect();
     format!("{}: {}: {} {findings:?}", lookup.group, lookup.verdict.status.slug(), lookup.verdict.sentence)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

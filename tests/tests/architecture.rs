@@ -9,14 +9,16 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use unstuck_tests::jars::workspace_folder;
 
-/// Each crate, and the crates of the workspace that it may depend on: `diagnosis` ← `app`, `kafka` ← `server` ← `tests`.
-const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
+/// Each crate, and the crates of the workspace that it may depend on: `diagnosis` ← `app`, `kafka` ← `server` ← `tests`,
+/// `wire` ← `kafka`, `drill`, and `diagnosis` ← `drill` ← `server`.
+const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("unstuck-app", &["unstuck-diagnosis"]),
     ("unstuck-bundle", &[]),
     ("unstuck-diagnosis", &[]),
+    ("unstuck-drill", &["unstuck-diagnosis", "unstuck-wire"]),
     ("unstuck-kafka", &["unstuck-diagnosis", "unstuck-wire"]),
-    ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-kafka"]),
-    ("unstuck-tests", &["unstuck-diagnosis", "unstuck-kafka", "unstuck-server", "unstuck-wire"]),
+    ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka"]),
+    ("unstuck-tests", &["unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-server", "unstuck-wire"]),
     ("unstuck-wire", &[]),
 ];
 

@@ -5,7 +5,7 @@ use unstuck_diagnosis::report::{
     BootstrapReport, BrokerState, DataPartitionsReport, GroupCounts, Headline, OffsetsTopicReport, PlacementProof,
     Status,
 };
-use unstuck_diagnosis::{BrokerId, PartitionId};
+use unstuck_diagnosis::{BrokerId, PartitionId, Seq};
 #[cfg(feature = "ssr")]
 use {
     std::collections::BTreeSet,
@@ -13,7 +13,7 @@ use {
     unstuck_diagnosis::report::{BrokerReport, Report},
 };
 
-use super::{Evidence, Masthead, NextStep};
+use super::{DRILL, DrillState, Evidence, Masthead, NextStep, Seqs};
 
 /// How many partitions the map draws at most; what is left out is counted, and is the best-off.
 #[cfg(feature = "ssr")]
@@ -52,6 +52,8 @@ pub(crate) struct ClusterModel {
     pub(crate) evidence: Evidence,
     /// Where Unstuck looked.
     pub(crate) bootstrap: Vec<BootstrapReport>,
+    /// The drill, if the cluster is one.
+    pub(crate) drill: Option<DrillState>,
 }
 
 /// The partitions that one broker leads, or led last.
@@ -121,9 +123,18 @@ impl BrokerLine {
     }
 }
 
-#[cfg(feature = "ssr")]
 impl ClusterModel {
-    pub(crate) fn of(published: &Published) -> Self {
+    /// Which publication of the cluster the page shows, and how far the drill was.
+    pub(crate) fn seqs(&self) -> Seqs {
+        let mut seqs = self.head.seqs();
+        if let Some(drill) = &self.drill {
+            seqs.insert(DRILL.to_owned(), Seq { boot: self.head.seq.boot.clone(), n: drill.change });
+        }
+        seqs
+    }
+
+    #[cfg(feature = "ssr")]
+    pub(crate) fn of(published: &Published, drill: Option<DrillState>) -> Self {
         let report = &published.report;
         let mut data = report.data_partitions.clone();
         data.named.truncate(DATA_CAP);
@@ -140,6 +151,7 @@ impl ClusterModel {
             data,
             evidence: Evidence::of(report.findings.iter(), report.could_not_observe.iter()),
             bootstrap: report.bootstrap.iter().take(BROKERS_CAP).cloned().collect(),
+            drill: drill.map(DrillState::capped),
         }
     }
 }

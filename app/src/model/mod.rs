@@ -2,6 +2,7 @@
 
 mod broker;
 mod cluster;
+mod drill;
 mod group;
 mod overview;
 mod partition;
@@ -17,6 +18,7 @@ use unstuck_diagnosis::{GroupId, PartitionId, Published, report::NamedGroup};
 
 pub(crate) use broker::BrokerModel;
 pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow};
+pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
 pub(crate) use group::unknown_group;
 pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Link, LinkState};
@@ -35,6 +37,9 @@ const GROUPS_CAP: usize = 100;
 
 /// Which publication of which cluster a page shows.
 pub(crate) type Seqs = BTreeMap<String, Seq>;
+
+/// Under which name [`Seqs`] count what happens in a drill. No cluster can be called so.
+pub(crate) const DRILL: &str = "the drill";
 
 /// A page's model, or what to say when there is no such thing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

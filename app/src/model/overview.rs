@@ -5,6 +5,8 @@ use unstuck_diagnosis::report::Headline;
 #[cfg(feature = "ssr")]
 use {std::sync::Arc, unstuck_diagnosis::Published};
 
+#[cfg(feature = "ssr")]
+use super::DrillState;
 use super::{ClusterModel, Masthead, Seqs};
 
 /// How many clusters the front page shows at most.
@@ -37,15 +39,15 @@ impl OverviewModel {
     /// Which publications the page shows.
     pub(crate) fn seqs(&self) -> Seqs {
         match self {
-            Self::One(cluster) => cluster.head.seqs(),
+            Self::One(cluster) => cluster.seqs(),
             Self::Many(lines) => lines.iter().flat_map(|line| line.head.seqs()).collect(),
         }
     }
 
     #[cfg(feature = "ssr")]
-    pub(crate) fn of(clusters: &[Arc<Published>]) -> Self {
+    pub(crate) fn of(clusters: &[Arc<Published>], drill: Option<DrillState>) -> Self {
         if let [only] = clusters {
-            return Self::One(Box::new(ClusterModel::of(only)));
+            return Self::One(Box::new(ClusterModel::of(only, drill)));
         }
         let mut lines: Vec<ClusterLine> = clusters
             .iter()

@@ -7,6 +7,7 @@ use crate::fetch;
 use crate::live::use_live;
 use crate::model::ClusterModel;
 use crate::part::{ClusterFindBox, dashboard};
+use crate::text::cluster_href;
 
 /// One cluster.
 #[component]
@@ -16,6 +17,11 @@ pub(crate) fn ClusterPage() -> impl IntoView {
     Effect::new(move |_| live.follow(Some(cluster.get())));
     view! {
         <ClusterFindBox cluster/>
-        {live_page(cluster, fetch::cluster, |model: &ClusterModel| model.head.seqs(), dashboard)}
+        {live_page(cluster, fetch::cluster, ClusterModel::seqs, show)}
     }
+}
+
+fn show(model: ClusterModel) -> AnyView {
+    let own = cluster_href(&model.head.cluster);
+    dashboard(model, &own)
 }

@@ -29,7 +29,7 @@ fn show(model: OverviewModel) -> AnyView {
                 <p class="eyebrow">
                     <a class="cluster-name" href=href>{name}</a>
                 </p>
-                {dashboard(*cluster)}
+                {dashboard(*cluster, "/")}
             }
             .into_any()
         }

@@ -7,7 +7,7 @@ use unstuck_diagnosis::report::{
 };
 
 use super::{
-    Columns, PageTitle, SinceLine, broker_links, card, could_not_card, group_table, map_card, next_step, status_tag,
+    Columns, PageTitle, SinceLine, broker_links, card, could_not_card, drill_panel, group_table, map_card, next_step, status_tag,
     why_card,
 };
 use crate::model::{BrokerLine, ClusterModel, Masthead};
@@ -15,8 +15,8 @@ use crate::text::{
     amount, api_href, broker_href, broker_tone, clock, cluster_href, count, ids, or_dash, status_class, status_word,
 };
 
-/// Everything about one cluster.
-pub(crate) fn dashboard(model: ClusterModel) -> AnyView {
+/// Everything about one cluster, on the page with the address `own`.
+pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
     let ClusterModel {
         head,
         headline,
@@ -30,6 +30,7 @@ pub(crate) fn dashboard(model: ClusterModel) -> AnyView {
         data,
         evidence,
         bootstrap,
+        drill,
     } = model;
     let title = format!("{}: {} · Unstuck", status_word(headline.status), head.cluster);
     let layout = if next.is_some() { "columns side-next" } else { "columns" };
@@ -41,6 +42,7 @@ pub(crate) fn dashboard(model: ClusterModel) -> AnyView {
             <p class="detail">{headline.detail.clone()}</p>
             <SinceLine head=head.clone() status=headline.status since=headline.since expected_by=None/>
         </section>
+        {drill.map(|drill| drill_panel(drill, own))}
         <div class=layout>
             {next_step(next)}
             <div class="main-col">

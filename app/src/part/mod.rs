@@ -2,6 +2,7 @@
 
 mod chain;
 mod dashboard;
+mod drill;
 mod evidence;
 mod find;
 mod groups;
@@ -17,11 +18,12 @@ use unstuck_diagnosis::{BrokerId, GroupId};
 
 pub(crate) use chain::chain;
 pub(crate) use dashboard::dashboard;
+pub(crate) use drill::{DrillBanner, drill_panel};
 pub(crate) use evidence::{could_not_card, why_card};
 pub(crate) use find::{ClusterFindBox, FindBox};
 pub(crate) use groups::{Columns, group_table};
 pub(crate) use map::{cells, legend, map_card};
-pub(crate) use remedy::{next_step, remedies};
+pub(crate) use remedy::{Command, next_step, remedies};
 pub(crate) use views::views_table;
 
 use crate::model::Masthead;

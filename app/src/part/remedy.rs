@@ -60,7 +60,7 @@ fn body(remedy: Remedy) -> AnyView {
 
 /// A command, wrapped so that all of it can be read, with a button that copies it.
 #[component]
-fn Command(command: String) -> impl IntoView {
+pub(crate) fn Command(command: String) -> impl IntoView {
     let copied = RwSignal::new(false);
     let text = StoredValue::new(command.clone());
     let copy = move |_| {

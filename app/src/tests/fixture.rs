@@ -15,6 +15,7 @@ use unstuck_diagnosis::report::{
 use unstuck_diagnosis::snapshot::{LeaderlessPartition, Observed, Snapshot};
 use unstuck_diagnosis::{GroupId, Published, Seq};
 
+use crate::model::DrillState;
 use crate::source::{Answer, Source};
 
 /// How the source answers for details.
@@ -28,12 +29,13 @@ pub(super) enum Details {
 pub(super) struct Fixture {
     pub(super) clusters: BTreeMap<String, Arc<Published>>,
     pub(super) details: Details,
+    pub(super) drill: Option<DrillState>,
 }
 
 impl Fixture {
     pub(super) fn new(names: &[&str]) -> Self {
         let clusters = names.iter().map(|&name| (name.to_owned(), Arc::new(published(name)))).collect();
-        Self { clusters, details: Details::Known }
+        Self { clusters, details: Details::Known, drill: None }
     }
 }
 
@@ -44,6 +46,10 @@ impl Source for Fixture {
 
     fn published(&self, cluster: &str) -> Option<Arc<Published>> {
         self.clusters.get(cluster).cloned()
+    }
+
+    fn drill(&self) -> Option<DrillState> {
+        self.drill.clone()
     }
 
     fn group_by_digest(&self, _cluster: &str, digest: &str) -> Option<GroupId> {

@@ -1,5 +1,6 @@
 //! The pages as a reader without JavaScript gets them, rendered through the same handler as the server's.
 
+mod drill;
 mod fixture;
 
 use std::sync::{Arc, LazyLock};

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use unstuck_diagnosis::GroupId;
 
-use super::{BODY_LIMIT, params};
+use super::params;
 use crate::problem::Problem;
 
 #[derive(Deserialize)]
@@ -15,10 +15,10 @@ struct Groups {
     groups: Vec<GroupId>,
 }
 
-/// The whole body.
-pub(super) fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
+/// The whole body, of at most `limit` bytes (which the router sees to).
+pub(crate) fn read(body: Result<Bytes, BytesRejection>, limit: usize) -> Result<Bytes, Problem> {
     body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::body_too_large(BODY_LIMIT),
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::body_too_large(limit),
         _ => Problem::broken_body(),
     })
 }

@@ -48,7 +48,7 @@ pub(super) fn groups(encoded: &[u8]) -> Result<Vec<GroupId>, Problem> {
 }
 
 /// Refuses every parameter: `?group=` on a path that ignores it would look as if it had been obeyed.
-pub(super) fn none(query: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn none(query: Option<&str>) -> Result<(), Problem> {
     match pairs(query.unwrap_or_default().as_bytes())?.first() {
         Some((name, _)) => Err(Problem::unknown_parameter(name, &[])),
         None => Ok(()),

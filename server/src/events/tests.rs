@@ -16,7 +16,13 @@ fn following(names: &[&str]) -> (Vec<watch::Sender<Arc<Published>>>, Following) 
             (sender, (watched.published, None))
         })
         .unzip();
-    (senders, Following { clusters: receivers, waiting: VecDeque::new(), not_before: Instant::now() })
+    (senders, Following {
+        clusters: receivers,
+        waiting: VecDeque::new(),
+        drill: None,
+        drill_told: None,
+        not_before: Instant::now(),
+    })
 }
 
 async fn next(following: &mut Following) -> Option<Arc<Published>> {
@@ -51,6 +57,21 @@ async fn tells_of_no_cluster_more_than_twice_a_second() {
     }
     assert_eq!(told, [101, 201, 301, 401], "the newest each time");
     assert!(begun.elapsed() >= THROTTLE * 4, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn tells_of_a_drill_when_nothing_else_happens() {
+    let (_senders, mut following) = following(&["a"]);
+    let drill = watch::Sender::new(3);
+    following.drill = Some(drill.subscribe());
+    next(&mut following).await;
+    assert_eq!(following.drill_told, Some(3));
+    drill.send_replace(4);
+    let again = next(&mut following).await.expect("a value");
+    assert_eq!((again.seq.n, following.drill_told), (healthy("a", &[]).seq.n, Some(4)));
+    drop(drill);
+    let nothing = tokio::time::timeout(THROTTLE * 3, following.next()).await;
+    assert!(nothing.is_err(), "a drill that ended is no news");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ pub(super) async fn ask(
     timeout: Duration,
 ) -> Result<Answer, Failure> {
     let client = Client::builder().timeout(timeout).build().map_err(|error| could_not_look(server, &words(&error)))?;
-    let server = Server { named: server, base: base_url(server)?, client };
+    let server = Server { named: server, base: base_url("--server", server, "unstuck serve")?, client };
     let cluster = server.cluster(cluster).await?;
     let mut answers = Vec::new();
     for some in groups.chunks(LOOKUP_CAP) {
@@ -39,11 +39,12 @@ pub(super) async fn ask(
     server.join(answers)
 }
 
-fn base_url(server: &str) -> Result<Url, Failure> {
+/// The address that was typed for `option`, as one that paths are joined to; `what` answers there.
+pub(crate) fn base_url(option: &str, server: &str, what: &str) -> Result<Url, Failure> {
     let wrong = |why: &str| {
         Failure::usage(format!(
-            "--server {server:?}: {why}\n  It is the address of a running `unstuck serve`.\n  \
-             For example: --server http://127.0.0.1:8080"
+            "{option} {server:?}: {why}\n  It is the address of a running `{what}`.\n  \
+             For example: {option} http://127.0.0.1:8080"
         ))
     };
     let mut url = match Url::parse(server) {
@@ -161,7 +162,7 @@ fn could_not_look(server: &str, why: &str) -> Failure {
 }
 
 /// The innermost reason of an error: the outer ones only say that a request failed.
-fn words(error: &reqwest::Error) -> String {
+pub(crate) fn words(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();
     }
@@ -185,10 +186,10 @@ mod tests {
             ("https://unstuck.example/tools?x#y", "https://unstuck.example/tools/"),
         ];
         for (typed, url) in cases {
-            assert_eq!(base_url(typed).expect(typed).as_str(), url);
+            assert_eq!(base_url("--server", typed, "unstuck serve").expect(typed).as_str(), url);
         }
         for typed in ["ftp://example", "http://", ""] {
-            assert_eq!(base_url(typed).expect_err(typed).code, 64, "{typed}");
+            assert_eq!(base_url("--server", typed, "unstuck serve").expect_err(typed).code, 64, "{typed}");
         }
     }
 }

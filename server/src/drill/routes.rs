@@ -1,0 +1,187 @@
+//! The switches of a drill over HTTP: a form for the pages, and a part of the API. There only while a drill is served.
+//!
+//! A drill listens where a browser of the same machine reaches it, and so does every web page that is open in that
+//! browser: what another site sends is refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use serde::Deserialize;
+use unstuck_drill::scenario::action::Action;
+use unstuck_drill::scenario::value::Time;
+use unstuck_drill::serve::Drill;
+use unstuck_drill::world::Status;
+
+use crate::api::{no_parameters, pairs, read_body};
+use crate::problem::Problem;
+
+/// The path of the form.
+const FORM: &str = "/drill";
+/// The path below `/api`.
+const API: &str = "/v1/drill";
+/// The largest body, in bytes: an action with hundreds of partitions fits.
+const BODY_LIMIT: usize = 64 * 1024;
+/// The farthest jump: longer ones keep a cluster busy with its own clock.
+const FARTHEST_JUMP: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// What the form can be told to do.
+const WORDS: [&str; 8] = ["next", "restart", "stop", "start", "pause", "resume", "cut-off", "reconnect"];
+
+/// The form of the pages.
+pub(crate) fn form_router(drill: Arc<Drill>) -> Router {
+    Router::new().route(FORM, post(pressed)).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(drill)
+}
+
+/// What is served below `/api`.
+pub(crate) fn api_router(drill: Arc<Drill>) -> Router {
+    Router::new().route(API, get(status).post(told)).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(drill)
+}
+
+/// What a drill is told to do.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Wish {
+    /// `{"next": true}`
+    Next(Yes),
+    /// `{"restart": true}`
+    Restart(Yes),
+    /// `{"jump": "10m"}`
+    Jump(Time),
+    /// `{"apply": {"stop": 1}}`: an action as in a scenario file.
+    Apply(Box<Action>),
+}
+
+/// `true`. A wish that is not meant is refused rather than obeyed.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(try_from = "bool")]
+struct Yes;
+
+impl TryFrom<bool> for Yes {
+    type Error = &'static str;
+
+    fn try_from(yes: bool) -> Result<Self, Self::Error> {
+        if yes { Ok(Self) } else { Err("only true is possible here") }
+    }
+}
+
+fn obey(drill: &Drill, wish: Wish) -> Result<(), Problem> {
+    match wish {
+        Wish::Next(Yes) => {
+            if !drill.next() {
+                return Err(Problem::no_next_step());
+            }
+        }
+        Wish::Restart(Yes) => drill.restart(),
+        Wish::Jump(Time(by)) if by > FARTHEST_JUMP => {
+            return Err(Problem::bad_wish("A jump is at most 30d long.".to_owned(), &[]));
+        }
+        Wish::Jump(Time(by)) => drill.jump(by),
+        // If that is what the next step by hand does, it is that step.
+        Wish::Apply(action) => drill.with(|world| world.act(&action)).map_err(|why| Problem::drill_refused(&why))?,
+    }
+    Ok(())
+}
+
+async fn status(State(drill): State<Arc<Drill>>, RawQuery(query): RawQuery) -> Result<Json<Status>, Problem> {
+    no_parameters(query.as_deref())?;
+    Ok(Json(drill.status()))
+}
+
+async fn told(
+    State(drill): State<Arc<Drill>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Status>, Problem> {
+    of_this_site(&headers)?;
+    no_parameters(query.as_deref())?;
+    let content_type = text(&headers, header::CONTENT_TYPE.as_str()).unwrap_or("none");
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(Problem::not_json(content_type));
+    }
+    let wish = serde_json::from_slice(&read_body(body, BODY_LIMIT)?)
+        .map_err(|error| Problem::bad_wish(format!("The body cannot be read: {error}."), &[]))?;
+    obey(&drill, wish)?;
+    Ok(Json(drill.status()))
+}
+
+async fn pressed(
+    State(drill): State<Arc<Drill>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Problem> {
+    of_this_site(&headers)?;
+    let (mut word, mut node, mut back) = (None, None, None);
+    for (name, value) in pairs(&read_body(body, BODY_LIMIT)?)? {
+        let field = match name.as_str() {
+            "do" => &mut word,
+            "node" => &mut node,
+            "back" => &mut back,
+            _ => return Err(Problem::unknown_parameter(&name, &["do", "node", "back"])),
+        };
+        if field.replace(value).is_some() {
+            return Err(Problem::repeated_parameter(&name));
+        }
+    }
+    let back = local_path(back.as_deref().unwrap_or("/"))?;
+    let wish = wish(word.as_deref().unwrap_or_default(), node.as_deref())?;
+    obey(&drill, wish)?;
+    Ok(Redirect::to(back).into_response())
+}
+
+fn wish(word: &str, node: Option<&str>) -> Result<Wish, Problem> {
+    let action = match word {
+        "next" => return Ok(Wish::Next(Yes)),
+        "restart" => return Ok(Wish::Restart(Yes)),
+        "stop" => Action::Stop,
+        "start" => Action::Start,
+        "pause" => Action::Pause,
+        "resume" => Action::Resume,
+        "cut-off" => Action::CutOff,
+        "reconnect" => Action::Reconnect,
+        _ => {
+            let detail = format!("The field \"do\" is \"{}\", which says nothing.", unstuck_diagnosis::visible(word));
+            return Err(Problem::bad_wish(detail, &WORDS));
+        }
+    };
+    let node = node.unwrap_or_default();
+    let id = node.parse().map_err(|_| {
+        let given = unstuck_diagnosis::visible(node);
+        Problem::bad_wish(format!("The field \"node\" is \"{given}\", which is not the id of a broker."), &[])
+    })?;
+    Ok(Wish::Apply(Box::new(action(id))))
+}
+
+/// A path of this server: neither another host (`//host`, `/\host`) nor a text that breaks the header.
+fn local_path(back: &str) -> Result<&str, Problem> {
+    let local = back.starts_with('/')
+        && !back.starts_with("//")
+        && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if local { Ok(back) } else { Err(Problem::bad_back(back)) }
+}
+
+/// Refuses what a page of another site sends. Browsers say where a request comes from, and pages cannot change what
+/// they say; what says nothing is no browser.
+fn of_this_site(headers: &HeaderMap) -> Result<(), Problem> {
+    let from_here = match (text(headers, "sec-fetch-site"), text(headers, "origin")) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => {
+            let host = text(headers, "host").unwrap_or_default();
+            origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
+        }
+        (None, None) => true,
+    };
+    if from_here { Ok(()) } else { Err(Problem::cross_site()) }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    // What cannot be read was not sent by a browser, and is no permission either.
+    headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"))
+}

@@ -1,0 +1,122 @@
+//! Watching a drill in simulated time: Unstuck's own collector over in-memory connections, with a clock that jumps from
+//! one moment at which something happens to the next. Ten minutes take a blink, and are the same each time.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use unstuck_diagnosis::memory::Memory;
+use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::{PartitionId, Published, Seq};
+use unstuck_drill::scenario::Scenario;
+use unstuck_drill::serve::Drill;
+use unstuck_kafka::{ClusterConfig, Collector, Surroundings};
+
+use crate::poller;
+
+/// When simulated time begins. Any moment would do; a fixed one makes reports the same each time.
+const BEGINNING: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// A drill that is being watched in simulated time. Lives in the runtime of [`simulated`] only.
+pub(super) struct Watching {
+    drill: Drill,
+    seen: Rc<RefCell<Seen>>,
+    collector: Collector,
+}
+
+/// What was seen so far.
+struct Seen {
+    newest: Published,
+    /// Every verdict on a coordinator since the last [`Watching::forget_verdicts`]: the first partition, and when.
+    verdicts: BTreeMap<Status, (PartitionId, Timestamp)>,
+}
+
+/// Runs something in simulated time.
+///
+/// # Panics
+/// If the system has no means for a runtime.
+pub(super) fn simulated<T>(task: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime without I/O needs nothing of the system");
+    tokio::task::LocalSet::new().block_on(&runtime, task)
+}
+
+impl Watching {
+    /// Begins to watch a scenario at its beginning.
+    pub(super) fn begin(name: &str, scenario: Arc<Scenario>) -> Self {
+        let drill = Drill::in_memory(name, scenario);
+        let config = ClusterConfig::new(name, drill.bootstrap());
+        let collector = Collector::start_with(config, Surroundings::simulated(drill.dialer(), BEGINNING));
+        let mut snapshots = collector.snapshots();
+        let first = Arc::clone(&snapshots.borrow_and_update());
+        let seq = |n| Seq { boot: "simulated".to_owned(), n };
+        let memory = Memory::new(first.taken_at);
+        let newest = poller::next_value(seq(0), Arc::clone(&first), memory, first.taken_at);
+        let seen = Rc::new(RefCell::new(Seen { newest, verdicts: BTreeMap::new() }));
+        let seeing = Rc::clone(&seen);
+        tokio::task::spawn_local(async move {
+            while snapshots.changed().await.is_ok() {
+                let snapshot = Arc::clone(&snapshots.borrow_and_update());
+                let mut seen = seeing.borrow_mut();
+                let (n, now) = (seen.newest.seq.n + 1, snapshot.taken_at);
+                // Moved, not copied: it may hold a hundred thousand groups.
+                let memory = std::mem::replace(&mut seen.newest.memory, Memory::new(now));
+                seen.newest = poller::next_value(seq(n), snapshot, memory, now);
+                let verdicts: Vec<_> =
+                    seen.newest.report.partitions.iter().map(|report| (report.status, report.partition)).collect();
+                for (status, partition) in verdicts {
+                    seen.verdicts.entry(status).or_insert((partition, now));
+                }
+            }
+        });
+        Self { drill, seen, collector }
+    }
+
+    /// The cluster that is watched.
+    pub(super) fn drill(&self) -> &Drill {
+        &self.drill
+    }
+
+    /// What Unstuck says now.
+    pub(super) fn newest(&self) -> Published {
+        self.seen.borrow().newest.clone()
+    }
+
+    /// Whether a coordinator has had this verdict: which one, and how long after the beginning.
+    pub(super) fn had(&self, status: Status) -> Option<(PartitionId, Duration)> {
+        let (partition, at) = *self.seen.borrow().verdicts.get(&status)?;
+        Some((partition, at.duration_since(BEGINNING).unsigned_abs()))
+    }
+
+    /// Begins anew to note verdicts.
+    pub(super) fn forget_verdicts(&self) {
+        self.seen.borrow_mut().verdicts.clear();
+    }
+
+    /// Lets the next step happen: now if it comes by hand or by an event, else when its time has come. Returns the
+    /// moment; `None` if there is no step left.
+    pub(super) async fn next_step(&self) -> Option<Instant> {
+        let (number, by_time) = self.drill.with(|world| {
+            world.next_step().map(|(number, step)| (number, step.after.is_some()))
+        })?;
+        if by_time {
+            let mut changes = self.drill.changes();
+            while self.drill.with(|world| world.happened(number).is_none()) {
+                changes.changed().await.ok()?;
+            }
+        } else {
+            self.drill.next();
+        }
+        Some(Instant::now())
+    }
+
+    /// Ends it all.
+    pub(super) async fn end(self) {
+        self.collector.shutdown().await;
+        self.drill.shutdown().await;
+    }
+}
