@@ -79,11 +79,13 @@ fn settings(world: &World, node: &Node, kind: i8, name: &str) -> Settings {
             None => Err((code::UNKNOWN_TOPIC_OR_PARTITION, (node.release >= Release::V2_8).then(|| text("")))),
         },
         BROKER if world.acl().cluster_hidden => Err((code::CLUSTER_DENIED, message(code::CLUSTER_DENIED))),
-        BROKER if name.is_empty() && node.release > Release::V1_0 => Ok(cluster_defaults(world)),
+        BROKER if name.is_empty() && node.release > Release::V1_0 => Ok(cluster_defaults(world, node)),
         BROKER => match name.parse::<i32>() {
             Ok(id) if id == node.id => Ok(of_broker(world, node)),
             Ok(_) => Err((code::INVALID_REQUEST, Some(text(&wrong_id(node, name))))),
-            Err(_) => Err((code::INVALID_REQUEST, Some(text(&format!("Broker id must be an integer, but it is: {name}"))))),
+            Err(_) => {
+                Err((code::INVALID_REQUEST, Some(text(&format!("Broker id must be an integer, but it is: {name}")))))
+            }
         },
         _ => Err((code::INVALID_REQUEST, message(code::INVALID_REQUEST))),
     }
@@ -103,7 +105,12 @@ fn wrong_id(node: &Node, name: &str) -> String {
 }
 
 /// One setting.
-fn setting(name: &str, value: Option<String>, source: i8, recorded: Option<&RecordedConfig>) -> DescribeConfigsResourceResult {
+fn setting(
+    name: &str,
+    value: Option<String>,
+    source: i8,
+    recorded: Option<&RecordedConfig>,
+) -> DescribeConfigsResourceResult {
     let sensitive = recorded.is_some_and(|one| one.sensitive);
     DescribeConfigsResourceResult {
         name: text(name),
@@ -123,16 +130,20 @@ fn synonym(name: &str, value: Option<&str>, source: i8) -> DescribeConfigsSynony
 
 /// Settings that were made for all brokers at run time: with eligible leader replicas, the least number of in-sync ones
 /// (seen on 4.1.1).
-fn cluster_defaults(world: &World) -> Vec<DescribeConfigsResourceResult> {
-    if !world.keeps_elr() {
-        return Vec::new();
-    }
+fn cluster_defaults(world: &World, node: &Node) -> Vec<DescribeConfigsResourceResult> {
     let recorded = &recorded(world.release(), world.mode()).broker_configs;
-    let name = "min.insync.replicas";
-    let value = set_on_all(world, name).unwrap_or_else(|| "1".to_owned());
-    let mut one = setting(name, Some(value.clone()), DYNAMIC_DEFAULT, recorded.get(name));
-    one.synonyms.push(synonym(name, Some(&value), DYNAMIC_DEFAULT));
-    vec![one]
+    let mut set = node.dynamic_configs(true).clone();
+    if world.keeps_elr() {
+        let name = "min.insync.replicas";
+        set.entry(name.to_owned()).or_insert_with(|| set_on_all(world, name).unwrap_or_else(|| "1".to_owned()));
+    }
+    set.into_iter()
+        .map(|(name, value)| {
+            let mut one = setting(&name, Some(value.clone()), DYNAMIC_DEFAULT, recorded.get(&name));
+            one.synonyms.push(synonym(&name, Some(&value), DYNAMIC_DEFAULT));
+            one
+        })
+        .collect()
 }
 
 fn set_on_all(world: &World, name: &str) -> Option<String> {
@@ -155,7 +166,11 @@ fn of_topic(world: &World, node: &Node, topic: &Topic) -> Vec<DescribeConfigsRes
                 one.synonyms.push(synonym(name, value.as_deref(), OF_TOPIC));
             }
             if let Some(set) = node.configs.get(&above) {
-                one.synonyms.push(synonym(&above, Some(set), if elr { DYNAMIC_DEFAULT } else { STATIC }));
+                one.synonyms.push(synonym(
+                    &above,
+                    Some(set),
+                    if elr { DYNAMIC_DEFAULT } else { node.config_source(&above) },
+                ));
             }
             let (above, default) = match (name.as_str(), recorded.broker_configs.get(&above)) {
                 // What is written in hours stands behind milliseconds.
@@ -182,7 +197,10 @@ fn of_broker(world: &World, node: &Node) -> Vec<DescribeConfigsResourceResult> {
             let default = known.and_then(|one| one.value.clone()).filter(|value| !value.contains('{'));
             let elr = world.keeps_elr() && name == "min.insync.replicas";
             let (value, source) = match (node.configs.get(name), of_machine(world, node, name)) {
-                (Some(set), _) => (Some(set.clone()), if elr { DYNAMIC_DEFAULT } else { STATIC }),
+                (Some(set), _) => {
+                    let source = node.config_source(name);
+                    (Some(set.clone()), if elr && source == STATIC { DYNAMIC_DEFAULT } else { source })
+                }
                 (None, Some(own)) => (Some(own), STATIC),
                 (None, None) if elr => (default.clone(), DYNAMIC_DEFAULT),
                 (None, None) => (default.clone(), DEFAULT),
@@ -270,10 +288,12 @@ fn read_version_0(body: &mut Bytes) -> Option<Vec<DescribeConfigsResource>> {
                 Some(count) => Some((0..count).map(|_| read_text(body)).collect::<Option<Vec<_>>>()?),
                 None => None,
             };
-            Some(DescribeConfigsResource::default()
-                .with_resource_type(resource_type)
-                .with_resource_name(resource_name)
-                .with_configuration_keys(keys))
+            Some(
+                DescribeConfigsResource::default()
+                    .with_resource_type(resource_type)
+                    .with_resource_name(resource_name)
+                    .with_configuration_keys(keys),
+            )
         })
         .collect::<Option<Vec<_>>>()?;
     body.is_empty().then_some(resources)

@@ -8,12 +8,14 @@ use unstuck_wire::schema::elect_leaders_response::{PartitionResult, ReplicaElect
 use super::admin::{allowed_and_ruled, text, words};
 use super::{Answer, Question, read, say};
 use crate::scenario::action::ElectionType;
-use crate::scenario::model::Mode;
+use crate::scenario::model::{Mode, Release};
 use crate::world::{ElectionOutcome, World};
 
 /// Runs an election. Without a list of partitions all are meant, and those that need none are not mentioned.
 pub(super) fn elect_leaders(world: &mut World, question: &Question<'_>) -> Answer {
     let request = read!(question, ElectLeadersRequestData);
+    // Before KIP-460 (2.4) a partition that needs no election is fine, and always mentioned (seen on 2.3.1).
+    let old = world.node(question.broker).is_some_and(|node| node.release < Release::V2_8);
     let all = request.topic_partitions.is_none();
     let wanted: Vec<(String, Vec<i32>)> = match request.topic_partitions {
         Some(topics) => topics.into_iter().map(|one| (one.topic.as_str().to_owned(), one.partitions)).collect(),
@@ -31,9 +33,11 @@ pub(super) fn elect_leaders(world: &mut World, question: &Question<'_>) -> Answe
             for (topic, numbers) in &wanted {
                 let outcomes = world.elect(topic, numbers, kind).unwrap_or_default();
                 for (number, outcome) in outcomes {
-                    if all && outcome == ElectionOutcome::NotNeeded {
-                        continue;
-                    }
+                    let outcome = match outcome {
+                        ElectionOutcome::NotNeeded if old => ElectionOutcome::Elected,
+                        ElectionOutcome::NotNeeded if all => continue,
+                        outcome => outcome,
+                    };
                     results.entry(topic.clone()).or_default().push(result(world, topic, number, kind, outcome));
                 }
             }

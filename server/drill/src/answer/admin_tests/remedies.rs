@@ -81,6 +81,20 @@ fn elections_answer_as_recorded() {
 }
 
 #[test]
+fn before_kip_460_no_election_needed_is_fine() {
+    let mut world = shop("zookeeper", "2.3.1", "[1]");
+    let all = ElectLeadersRequestData { topic_partitions: None, ..Default::default() };
+    let answer = ask!(&mut world, 1, 43, 0, all, ElectLeadersResponseData);
+    let codes: Vec<i16> = answer
+        .replica_election_results
+        .iter()
+        .flat_map(|one| &one.partition_result)
+        .map(|one| one.error_code)
+        .collect();
+    assert_eq!(codes, [0; 7]);
+}
+
+#[test]
 fn an_election_of_everything_mentions_what_went_wrong_only() {
     let mut world = shop("kraft", "4.1.1", "[1]");
     let all = || ElectLeadersRequestData { topic_partitions: None, ..Default::default() };
