@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, ClusterOptions, Environment};
-use crate::drill::command::{self as drill, DRILL_HELP, DrillArgs};
+pub(crate) use crate::drill::command::DiagnoseArgs;
+use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
 use crate::{logs, lookup, place, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     /// Try Unstuck without Kafka: a cluster that fails on purpose, and the app that looks at it.
     #[command(after_help = DRILL_HELP)]
     Drill(DrillArgs),
+    /// Print what Unstuck says about a drill, at a step of it.
+    #[command(after_help = DIAGNOSE_HELP)]
+    Diagnose(DiagnoseArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -172,7 +176,7 @@ pub(crate) struct LogArgs {
     pub(crate) log_level: Option<String>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed, such as 5 or 0.5".to_owned())?;
     if (0.05..=600.0).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
@@ -194,9 +198,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let outcome = match cli.command {
         Command::Place(arguments) => place::run(&arguments),
-        Command::Lookup(arguments) => with_runtime(lookup::run(arguments, environment)),
-        Command::Serve(arguments) => with_runtime(serve(arguments, environment)),
-        Command::Drill(arguments) => with_runtime(drill::run(arguments, environment)),
+        Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
+        Command::Serve(arguments) => block_on(serve(arguments, environment)),
+        Command::Diagnose(arguments) => crate::drill::diagnose::run(&arguments, &environment),
+        Command::Drill(arguments) => drill::run(arguments, &environment),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -228,7 +233,8 @@ impl From<config::ConfigError> for Failure {
     }
 }
 
-fn with_runtime(command: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Failure> {
+/// Runs a command to its end, on threads of its own.
+pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     // reqwest comes without a TLS provider of its own. An error says that one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| Failure {

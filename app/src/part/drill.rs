@@ -55,14 +55,16 @@ pub(crate) fn drill_panel(drill: DrillState, own: &str) -> AnyView {
                 <div class="drill-tale">
                     {story(&drill)}
                     {timeline(&drill, &back)}
+                    <form method="post" action="/drill" on:submit=on_press(None)>
+                        <input type="hidden" name="back" value=back.clone()/>
+                        <button type="submit" class="small-button" name="do" value="restart">
+                            "Start again from the beginning"
+                        </button>
+                    </form>
                 </div>
                 <div class="drill-switches">
                     {switches(&drill, &back)}
                     {tools(&drill)}
-                    <form method="post" action="/drill" on:submit=on_press(None)>
-                        <input type="hidden" name="back" value=back.clone()/>
-                        <button type="submit" name="do" value="restart">"Start again from the beginning"</button>
-                    </form>
                 </div>
             </div>
         </section>
@@ -272,8 +274,10 @@ fn tools(drill: &DrillState) -> Option<AnyView> {
     }
     let servers = drill.bootstrap.iter().take(3).cloned().collect::<Vec<_>>().join(",");
     let body = view! {
-        <h3 class="label">"Try Kafka’s own tools on it"</h3>
-        <Command command=format!("--bootstrap-server {servers}")/>
+        <details>
+            <summary>"Try Kafka’s own tools on it"</summary>
+            <Command command=format!("--bootstrap-server {servers}")/>
+        </details>
     };
     Some(body.into_any())
 }

@@ -69,7 +69,7 @@ fn help_explains_itself() {
     let mut command = Cli::command().term_width(100);
     command.build();
     insta::assert_snapshot!("help", command.render_long_help().to_string());
-    for name in ["lookup", "serve", "drill", "place"] {
+    for name in ["lookup", "serve", "drill", "diagnose", "place"] {
         let command = command.find_subcommand_mut(name).expect("it is a command");
         insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
     }

@@ -1,10 +1,12 @@
 //! The command line of drills.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use unstuck_drill::scenario::value::Time;
 
-use super::{ctl, list, serve};
-use crate::cli::{Failure, LogArgs};
+use super::{check, ctl, list, serve};
+use crate::cli::{Failure, LogArgs, block_on, seconds};
 use crate::config::Environment;
 
 pub(crate) const DRILL_HELP: &str = "\
@@ -15,8 +17,17 @@ Examples:
   unstuck drill broker-lost --headless     only the brokers; prints where they listen, on one line
   unstuck drill ctl next                   the next step of the drill that runs
   unstuck drill ctl stop 1                 kills broker 1 of it
+  unstuck drill --check ./ours.toml        whether Unstuck says what the scenario expects
 
 Brokers listen on 127.0.0.1 alone. Kafka's own tools can be used on them, and heal them or make it worse.";
+
+pub(crate) const DIAGNOSE_HELP: &str = "\
+Examples:
+  unstuck diagnose broker-lost
+  unstuck diagnose broker-lost --step 'broker 1 dies' --group orders
+  unstuck diagnose ./ours.toml --json | jq .headline
+
+Exit code: as of lookup, by the worst of what was looked at.";
 
 const CTL_HELP: &str = "\
 Examples:
@@ -40,15 +51,18 @@ pub(crate) struct DrillArgs {
     command: Option<DrillCommand>,
     /// A scenario by its name, or the path of a file of your own; without one, those that are built in are listed
     #[arg(value_name = "NAME|FILE")]
-    scenario: Option<String>,
+    scenarios: Vec<String>,
+    /// Play scenarios in simulated time (all that are built in, if none is named), and say what is not as they expect
+    #[arg(long, conflicts_with_all = ["listen", "ports", "headless"])]
+    check: bool,
     /// Where to serve pages and API; port 0 takes a free one [default: 127.0.0.1:8080; with --headless 127.0.0.1:0]
-    #[arg(short, long, value_name = "IP:PORT", requires = "scenario")]
+    #[arg(short, long, value_name = "IP:PORT", requires = "scenarios")]
     pub(super) listen: Option<String>,
     /// The port of the first broker; the others follow [default: free ones]
-    #[arg(long, value_name = "FIRST", requires = "scenario", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "FIRST", requires = "scenarios", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) ports: Option<u16>,
     /// Serve only the brokers, and what `unstuck drill ctl` needs; print the bootstrap servers on one line
-    #[arg(long, requires = "scenario")]
+    #[arg(long, requires = "scenarios")]
     pub(super) headless: bool,
     #[command(flatten)]
     pub(super) log: LogArgs,
@@ -115,10 +129,40 @@ pub(crate) struct Nodes {
     pub(super) ids: Vec<i32>,
 }
 
-pub(crate) async fn run(arguments: DrillArgs, environment: Environment) -> Result<u8, Failure> {
-    match (&arguments.command, &arguments.scenario) {
-        (Some(DrillCommand::Ctl(arguments)), _) => ctl::run(arguments).await,
-        (None, Some(scenario)) => serve::run(scenario, &arguments, &environment).await,
-        (None, None) => list::run(),
+pub(crate) fn run(arguments: DrillArgs, environment: &Environment) -> Result<u8, Failure> {
+    match (&arguments.command, arguments.scenarios.as_slice()) {
+        (Some(DrillCommand::Ctl(arguments)), _) => block_on(ctl::run(arguments)),
+        (None, scenarios) if arguments.check => check::run(scenarios),
+        (None, []) => list::run(),
+        (None, [scenario]) => block_on(serve::run(scenario, &arguments, environment)),
+        (None, [first, ..]) => Err(Failure::usage(format!(
+            "several scenarios are named\n  One drill is served at a time.\n  \
+             Name one, as in: unstuck drill {first}; or check them all with --check"
+        ))),
     }
+}
+
+/// What to diagnose.
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    /// A scenario by its name, or the path of a file of your own
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) scenario: String,
+    /// Until which step the scenario is played [default: the one that is worst by its expectations]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) step: Option<String>,
+    /// A group to look up; repeatable. Without one the whole report is printed
+    #[arg(short, long = "group", value_name = "ID")]
+    pub(crate) groups: Vec<String>,
+    /// Print what the API answers, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Look in simulated time and without sockets or librdkafka: what takes minutes takes a blink
+    #[arg(long)]
+    pub(crate) simulated: bool,
+    /// How long to look before answering with what is known by then, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }

@@ -1,7 +1,9 @@
 //! Drills: a cluster that fails on purpose, served by `unstuck drill` together with the app that looks at it.
 
+mod check;
 pub(crate) mod command;
 mod ctl;
+pub(crate) mod diagnose;
 mod list;
 pub(crate) mod routes;
 mod serve;
@@ -9,3 +11,4 @@ pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod text;
+mod watching;
