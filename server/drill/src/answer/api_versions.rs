@@ -1,8 +1,8 @@
 //! ApiVersions (key 18).
 
 use bytes::BytesMut;
-use unstuck_wire::schema::api_versions_response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
 use unstuck_wire::schema::ApiVersionsResponseData;
+use unstuck_wire::schema::api_versions_response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
 
 use super::words::{code, text};
 use super::{Answer, Question, offered, read, say};
@@ -20,8 +20,7 @@ pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
         // In version 0, with the range that is known (KIP-511, from 2.4 on; before that with none).
         let range = ApiVersion { api_key: KEY, min_version: lowest, max_version: highest, ..ApiVersion::default() };
         let keys = if node.release >= Release::V2_8 { vec![range] } else { Vec::new() };
-        let answer =
-            ApiVersionsResponseData::default().with_error_code(code::UNSUPPORTED_VERSION).with_api_keys(keys);
+        let answer = ApiVersionsResponseData::default().with_error_code(code::UNSUPPORTED_VERSION).with_api_keys(keys);
         let mut body = BytesMut::new();
         return match answer.write(&mut body, 0) {
             Ok(()) => Answer::Body(body, std::time::Duration::ZERO),
@@ -43,7 +42,12 @@ pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
     }
     let keys = known
         .into_iter()
-        .map(|(key, (min, max))| ApiVersion { api_key: key, min_version: min, max_version: max, ..ApiVersion::default() })
+        .map(|(key, (min, max))| ApiVersion {
+            api_key: key,
+            min_version: min,
+            max_version: max,
+            ..ApiVersion::default()
+        })
         .collect();
     let mut answer =
         ApiVersionsResponseData::default().with_error_code(question.forced.unwrap_or(0)).with_api_keys(keys);

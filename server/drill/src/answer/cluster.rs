@@ -1,7 +1,7 @@
 //! DescribeCluster (key 60).
 
-use unstuck_wire::schema::describe_cluster_response::DescribeClusterBroker;
 use unstuck_wire::schema::DescribeClusterResponseData;
+use unstuck_wire::schema::describe_cluster_response::DescribeClusterBroker;
 
 use super::metadata::controller;
 use super::words::{cluster_operations, code, text};

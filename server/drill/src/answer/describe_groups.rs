@@ -3,7 +3,7 @@
 use unstuck_wire::schema::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use unstuck_wire::schema::{DescribeGroupsResponseData, KafkaString};
 
-use super::list_groups::{state_in, type_of};
+use super::list_groups::type_of;
 use super::members::written;
 use super::words::{code, group_operations, text};
 use super::{Answer, Question, read, say};
@@ -20,7 +20,6 @@ pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
             Err(error) => described.error_code = error,
             Ok(Some(group)) if type_of(group) == "classic" => {
                 fill(&mut described, world, group);
-                described.group_state = text(state_in(release, group));
             }
             Ok(other) => {
                 described.group_state = KafkaString::from_static("Dead");
@@ -71,6 +70,7 @@ pub(super) fn missing(id: &str, exists: bool, wanted: &str) -> String {
 fn fill(described: &mut DescribedGroup, world: &World, group: &GroupState) {
     // The protocol and what it carries are told of a stable group only (`GroupMetadata.summary`).
     let stable = group.state == "Stable";
+    described.group_state = text(&group.state);
     described.protocol_type = KafkaString::from_static(group.protocol_type());
     if stable {
         described.protocol_data = text(&group.protocol);

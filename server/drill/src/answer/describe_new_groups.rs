@@ -64,7 +64,8 @@ pub(super) fn consumer(world: &mut World, question: &Question<'_>) -> Answer {
                 described.group_epoch = group.generation;
                 described.assignment_epoch = group.generation;
                 described.assignor_name = text(&group.protocol);
-                described.members = (0..group.members.len()).map(|number| consumer_member(world, group, number)).collect();
+                described.members =
+                    (0..group.members.len()).map(|number| consumer_member(world, group, number)).collect();
                 if request.include_authorized_operations {
                     described.authorized_operations = group_operations(release);
                 }
@@ -144,10 +145,10 @@ pub(super) fn streams(world: &mut World, question: &Question<'_>) -> Answer {
                 described.assignment_epoch = group.generation;
                 let source_topics = consumed(world, group).keys().map(|name| text(name)).collect();
                 let whole = streams::Subtopology { subtopology_id: text("0"), source_topics, ..Default::default() };
-                let topology =
-                    streams::Topology { epoch: 1, subtopologies: Some(vec![whole]), ..Default::default() };
+                let topology = streams::Topology { epoch: 1, subtopologies: Some(vec![whole]), ..Default::default() };
                 described.topology = Some(Box::new(topology));
-                described.members = (0..group.members.len()).map(|number| streams_member(world, group, number)).collect();
+                described.members =
+                    (0..group.members.len()).map(|number| streams_member(world, group, number)).collect();
                 if request.include_authorized_operations {
                     described.authorized_operations = group_operations(release);
                 }

@@ -1,8 +1,8 @@
 //! FindCoordinator (key 10): whom the broker that is asked takes for the coordinator (`KafkaApis.getCoordinator`). It
 //! never looks whether that coordinator works.
 
-use unstuck_wire::schema::find_coordinator_response::Coordinator;
 use unstuck_wire::schema::FindCoordinatorResponseData;
+use unstuck_wire::schema::find_coordinator_response::Coordinator;
 
 use super::words::{code, message, text};
 use super::{Answer, Question, read, say};

@@ -37,7 +37,7 @@ pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
             }
         }
         for (id, group) in world.log(question.broker, partition).into_iter().flatten() {
-            let state = state_in(release, group);
+            let state = group.state.as_str();
             let kind = type_of(group);
             if world.may_describe_group(id)
                 && wanted(&request.states_filter, state)
@@ -68,9 +68,4 @@ pub(super) fn type_of(group: &GroupState) -> &'static str {
         GroupType::Share => "share",
         GroupType::Streams => "streams",
     }
-}
-
-/// A group's state by the release's name for it: up to 1.0 "CompletingRebalance" was "AwaitingSync".
-pub(super) fn state_in(release: Release, group: &GroupState) -> &str {
-    if release < Release::V2_3 && group.state == "CompletingRebalance" { "AwaitingSync" } else { &group.state }
 }

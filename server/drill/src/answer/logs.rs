@@ -7,9 +7,7 @@ use bytes::Bytes;
 use unstuck_wire::schema::fetch_response::{FetchableTopicResponse, PartitionData};
 use unstuck_wire::schema::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
 use unstuck_wire::schema::offset_for_leader_epoch_response::{EpochEndOffset, OffsetForLeaderTopicResult};
-use unstuck_wire::schema::{
-    FetchResponseData, KafkaUuid, ListOffsetsResponseData, OffsetForLeaderEpochResponseData,
-};
+use unstuck_wire::schema::{FetchResponseData, KafkaUuid, ListOffsetsResponseData, OffsetForLeaderEpochResponseData};
 
 use super::words::{code, text};
 use super::{Answer, Question, read, say};
@@ -18,7 +16,13 @@ use crate::world::{Partition, World};
 
 /// A partition that the broker that is asked leads, in its own view, or the error code (`ReplicaManager`). `epoch` is the
 /// leader epoch that the asker knows, -1 for none (KIP-320).
-fn led<'a>(world: &'a World, question: &Question<'_>, topic: &str, number: i32, epoch: i32) -> Result<&'a Partition, i16> {
+fn led<'a>(
+    world: &'a World,
+    question: &Question<'_>,
+    topic: &str,
+    number: i32,
+    epoch: i32,
+) -> Result<&'a Partition, i16> {
     if let Some(error) = question.forced {
         return Err(error);
     }
@@ -149,7 +153,11 @@ pub(super) fn offset_for_leader_epoch(world: &mut World, question: &Question<'_>
             }
             one
         });
-        OffsetForLeaderTopicResult { topic: topic.topic.clone(), partitions: partitions.collect(), ..Default::default() }
+        OffsetForLeaderTopicResult {
+            topic: topic.topic.clone(),
+            partitions: partitions.collect(),
+            ..Default::default()
+        }
     });
     say!(question, OffsetForLeaderEpochResponseData::default().with_topics(topics.collect()))
 }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use unstuck_wire::schema::MetadataResponseData;
 use unstuck_wire::schema::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
-use unstuck_wire::schema::MetadataResponseData;
 
 use super::words::{TOPIC_OPERATIONS, cluster_operations, code, text, uuid};
 use super::{Answer, Question, read, say};
@@ -96,11 +96,7 @@ fn all(world: &World, question: &Question<'_>) -> Vec<MetadataResponseTopic> {
 }
 
 fn refused(name: Option<&str>, error: i16) -> MetadataResponseTopic {
-    MetadataResponseTopic {
-        name: name.map(text),
-        error_code: error,
-        ..MetadataResponseTopic::default()
-    }
+    MetadataResponseTopic { name: name.map(text), error_code: error, ..MetadataResponseTopic::default() }
 }
 
 fn by_id(world: &World, question: &Question<'_>, id: &[u8; 16]) -> MetadataResponseTopic {
@@ -154,9 +150,8 @@ fn described(node: &Node, question: &Question<'_>, name: &str, topic: &Topic) ->
     if let Some(error) = question.forced.filter(|_| question.asked.version < 13) {
         return refused(Some(name), error);
     }
-    let partitions = (0..).zip(&topic.partitions).map(|(number, partition)| {
-        told(node, question.asked.version, number, partition)
-    });
+    let partitions =
+        (0..).zip(&topic.partitions).map(|(number, partition)| told(node, question.asked.version, number, partition));
     MetadataResponseTopic {
         name: Some(text(name)),
         topic_id: uuid(topic.id),
@@ -182,7 +177,8 @@ fn told(node: &Node, version: i16, number: i32, partition: &Partition) -> Metada
         false => 0,
     };
     if version == 0 {
-        if !leaderless && !(replicas.iter().all(live) && isr.iter().all(live)) {
+        let all_live = replicas.iter().chain(&isr).all(live);
+        if !leaderless && !all_live {
             error = code::REPLICA_NOT_AVAILABLE;
         }
         replicas.retain(live);

@@ -18,6 +18,7 @@ mod membership;
 mod metadata;
 mod offset_fetch;
 mod offsets;
+mod others;
 mod quorum;
 mod reassignments;
 mod topic_partitions;
@@ -125,9 +126,11 @@ fn handler(api: i16) -> Option<Handler> {
         16 => list_groups::answer,
         18 => api_versions::answer,
         23 => logs::offset_for_leader_epoch,
+        24 => others::add_partitions_to_txn,
         32 => describe_configs::answer,
         60 => cluster::answer,
         69 => describe_new_groups::consumer,
+        74 => others::list_config_resources,
         77 => describe_new_groups::share_group,
         89 => describe_new_groups::streams,
         8 => offsets::commit,

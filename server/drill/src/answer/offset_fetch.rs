@@ -26,8 +26,11 @@ struct Wanted {
 struct Fetched {
     name: String,
     id: KafkaUuid,
-    partitions: Vec<(i32, Result<i64, i16>)>,
+    partitions: Offsets,
 }
+
+/// Partitions, each with its offset or an error code.
+type Offsets = Vec<(i32, Result<i64, i16>)>;
 
 pub(super) fn answer(world: &mut World, question: &Question<'_>) -> Answer {
     let request = read!(question, OffsetFetchRequestData);
@@ -87,7 +90,11 @@ fn batched(world: &World, question: &Question<'_>, request: &OffsetFetchRequestD
                     .map(|topic| OffsetFetchResponseTopics {
                         name: if by_id { KafkaString::default() } else { text(&topic.name) },
                         topic_id: if by_id { topic.id } else { KafkaUuid::ZERO },
-                        partitions: topic.partitions.into_iter().map(|(number, offset)| of_many(number, offset)).collect(),
+                        partitions: topic
+                            .partitions
+                            .into_iter()
+                            .map(|(number, offset)| of_many(number, offset))
+                            .collect(),
                         ..Default::default()
                     })
                     .collect();
@@ -118,7 +125,7 @@ fn fetch(
     let committed = group.map(|group| &group.offsets);
     let Some(wanted) = wanted else {
         // All that is committed, of topics that may be seen.
-        let mut topics: BTreeMap<&str, Vec<(i32, Result<i64, i16>)>> = BTreeMap::new();
+        let mut topics: BTreeMap<&str, Offsets> = BTreeMap::new();
         for ((topic, number), offset) in committed.into_iter().flat_map(|offsets| offsets.iter()) {
             topics.entry(topic).or_default().push((*number, Ok(*offset)));
         }

@@ -114,7 +114,6 @@ impl Drill {
     }
 
     /// Lets the next step happen now. `false` if there is none.
-    #[expect(clippy::should_implement_trait, reason = "the timeline's word; a drill is no iterator")]
     pub fn next(&self) -> bool {
         self.shared.with(World::next)
     }

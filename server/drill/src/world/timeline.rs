@@ -32,6 +32,7 @@ impl World {
     }
 
     /// Lets the next step happen now, whatever it waits for. `false` if there is none.
+    #[expect(clippy::should_implement_trait, reason = "the timeline's word; a world is no iterator")]
     pub fn next(&mut self) -> bool {
         let number = self.timeline.happened.len();
         if number >= self.scenario.step.len() {

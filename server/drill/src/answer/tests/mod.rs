@@ -7,7 +7,7 @@ mod versions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use unstuck_wire::serve::Asked;
 
 use super::{Answer, Question, answer};
@@ -60,7 +60,3 @@ macro_rules! ask {
 
 use ask;
 
-/// Bytes of a request.
-fn empty() -> Bytes {
-    BytesMut::new().freeze()
-}

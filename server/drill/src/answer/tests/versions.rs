@@ -1,5 +1,6 @@
 //! Each version that is offered is answered, and read back to the last byte.
 
+use unstuck_wire::schema::add_partitions_to_txn_request::{AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction};
 use unstuck_wire::schema::fetch_request::{FetchPartition, FetchTopic};
 use unstuck_wire::schema::metadata_request::MetadataRequestTopic;
 use unstuck_wire::schema::offset_fetch_request::{
@@ -7,8 +8,9 @@ use unstuck_wire::schema::offset_fetch_request::{
 };
 use unstuck_wire::schema::offset_for_leader_epoch_request::{OffsetForLeaderPartition, OffsetForLeaderTopic};
 use unstuck_wire::schema::{
-    ApiVersionsRequestData, ConsumerGroupDescribeRequestData, DescribeClusterRequestData, DescribeConfigsRequestData,
-    DescribeGroupsRequestData, FetchRequestData, FindCoordinatorRequestData, KafkaString, ListGroupsRequestData,
+    AddPartitionsToTxnRequestData, ApiVersionsRequestData, ConsumerGroupDescribeRequestData,
+    DescribeClusterRequestData, DescribeConfigsRequestData, DescribeGroupsRequestData, FetchRequestData,
+    FindCoordinatorRequestData, KafkaString, ListConfigResourcesRequestData, ListGroupsRequestData,
     ListOffsetsRequestData, MetadataRequestData, OffsetFetchRequestData, OffsetForLeaderEpochRequestData,
     ShareGroupDescribeRequestData, StreamsGroupDescribeRequestData,
     describe_configs_request::DescribeConfigsResource,
@@ -110,7 +112,11 @@ fn asked_in(world: &mut World, api: i16, version: i16) -> bool {
         1 => {
             let partition = FetchPartition { partition: 0, ..FetchPartition::default() };
             let mut topic = FetchTopic { partitions: vec![partition], ..FetchTopic::default() };
-            if version >= 13 { topic.topic_id = uuid(orders) } else { topic.topic = text("orders") }
+            if version >= 13 {
+                topic.topic_id = uuid(orders)
+            } else {
+                topic.topic = text("orders")
+            }
             let request = FetchRequestData::default().with_topics(vec![topic]).with_max_wait_ms(500).with_min_bytes(1);
             let answer = ask!(world, 1, api, version, request, FetchResponseData);
             assert_eq!(answer.responses[0].partitions[0].high_watermark, 1000);
@@ -155,7 +161,11 @@ fn asked_in(world: &mut World, api: i16, version: i16) -> bool {
                 let mut request = OffsetFetchRequestData::default();
                 if version >= 8 {
                     let mut topic = OffsetFetchRequestTopics { partition_indexes: vec![0, 2], ..Default::default() };
-                    if version >= 10 { topic.topic_id = uuid(orders) } else { topic.name = text("orders") }
+                    if version >= 10 {
+                        topic.topic_id = uuid(orders)
+                    } else {
+                        topic.name = text("orders")
+                    }
                     let group = |topics| OffsetFetchRequestGroup {
                         group_id: text(id),
                         topics,
@@ -177,7 +187,11 @@ fn asked_in(world: &mut World, api: i16, version: i16) -> bool {
         10 => {
             for kind in [0, 1, 2].into_iter().filter(|kind| version > 0 || *kind == 0) {
                 let mut request = FindCoordinatorRequestData::default().with_key_type(kind);
-                if version >= 4 { request.coordinator_keys = ids() } else { request.key = text("classic") }
+                if version >= 4 {
+                    request.coordinator_keys = ids()
+                } else {
+                    request.key = text("classic")
+                }
                 ask!(world, 1, api, version, request, FindCoordinatorResponseData);
             }
         }
@@ -209,13 +223,38 @@ fn asked_in(world: &mut World, api: i16, version: i16) -> bool {
         }
         23 => {
             let partition = OffsetForLeaderPartition { current_leader_epoch: -1, ..Default::default() };
-            let topic = OffsetForLeaderTopic { topic: text("orders"), partitions: vec![partition], ..Default::default() };
+            let topic =
+                OffsetForLeaderTopic { topic: text("orders"), partitions: vec![partition], ..Default::default() };
             let mut request = OffsetForLeaderEpochRequestData::default().with_topics(vec![topic]);
             if version >= 3 {
                 request.replica_id = -1;
             }
             let answer = ask!(world, 1, api, version, request, OffsetForLeaderEpochResponseData);
             assert_eq!(answer.topics[0].partitions[0].end_offset, 1000);
+        }
+        24 => {
+            let mut request = AddPartitionsToTxnRequestData::default();
+            if version >= 4 {
+                request.transactions = vec![AddPartitionsToTxnTransaction {
+                    topics: vec![AddPartitionsToTxnTopic { partitions: vec![1], ..Default::default() }],
+                    ..AddPartitionsToTxnTransaction::default()
+                }];
+            } else {
+                let topic = AddPartitionsToTxnTopic { partitions: vec![1], ..Default::default() };
+                request.v3_and_below_topics = vec![topic];
+            }
+            ask!(world, 1, api, version, request, AddPartitionsToTxnResponseData);
+        }
+        74 => {
+            let answer = ask!(
+                world,
+                1,
+                api,
+                version,
+                ListConfigResourcesRequestData::default(),
+                ListConfigResourcesResponseData
+            );
+            assert_eq!(answer.config_resources.len(), if version > 0 { 2 + 2 * 2 } else { 0 });
         }
         32 if version == 0 => {
             // One broker, all settings.

@@ -111,9 +111,9 @@ async fn nonsense_of_the_right_length() {
 async fn an_error_code_for_all_or_for_one_partition() {
     let drill = loopback("");
     let find = |world: &mut crate::world::World, group: &str| world.place(group, 6);
-    let group = (1..=12).map(|number| format!("billing-{number}")).find(|group| {
-        drill.with(|world| find(world, group)).is_some_and(|partition| partition % 3 == 0)
-    });
+    let group = (1..=12)
+        .map(|number| format!("billing-{number}"))
+        .find(|group| drill.with(|world| find(world, group)).is_some_and(|partition| partition % 3 == 0));
     let group = group.expect("a group of broker 1");
     let partition = drill.with(|world| find(world, &group)).expect("a partition");
     let mut open = greet(&drill, 0).await.expect("broker 1");

@@ -20,16 +20,15 @@ async fn greet(drill: &Drill, address: &str) -> Result<Connection, WireError> {
 #[tokio::test(start_paused = true)]
 async fn ten_minutes_pass_in_no_time() {
     let really = std::time::Instant::now();
-    let drill = Drill::in_memory(
-        "test",
-        scenario("[[step]]\nname = \"a\"\nsay = \"b\"\nafter = \"5m\"\ndo = [{ stop = 1 }]"),
-    );
+    let drill =
+        Drill::in_memory("test", scenario("[[step]]\nname = \"a\"\nsay = \"b\"\nafter = \"5m\"\ndo = [{ stop = 1 }]"));
     let mut second = greet(&drill, "broker-2.drill:9092").await.expect("broker 2");
     assert_eq!(drill.bootstrap()[1], "broker-2.drill:9092");
     assert_eq!(metadata(&mut second, DEADLINE).await.expect("metadata").brokers.len(), 3);
     let mut changes = drill.changes();
     let begun = Instant::now();
-    changes.wait_for(|_| drill.status().steps[0].at_ms == Some(300_000) && begun.elapsed() >= Duration::from_secs(300))
+    changes
+        .wait_for(|_| drill.status().steps[0].at_ms == Some(300_000) && begun.elapsed() >= Duration::from_secs(300))
         .await
         .expect("it runs");
     assert_eq!(begun.elapsed().as_secs(), 300);
@@ -100,4 +99,25 @@ async fn a_paused_broker_hangs_and_a_drill_that_ends_refuses() {
     drill.shutdown().await;
     let connected = Connection::connect_by(dialer.as_ref(), "broker-1.drill:9092", "test", DEADLINE).await;
     assert_eq!(connected.err(), Some(WireError::Refused));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_release_is_known_by_what_it_offers() {
+    for (mode, release, line) in [
+        ("zookeeper", "1.0.2", "1.0"),
+        ("zookeeper", "2.3.1", "2.3"),
+        ("zookeeper", "2.8.2", "2.8"),
+        ("kraft", "3.6.2", "3.6"),
+        ("zookeeper", "3.9.1", "3.9"),
+        ("kraft", "4.1.1", "4.1"),
+    ] {
+        let text = format!(
+            "title = \"t\"\nstory = \"s\"\n[cluster]\nmode = \"{mode}\"\nrelease = \"{release}\"\nbrokers = [1]\n"
+        );
+        let scenario = crate::scenario::read(&text, "test").expect("a scenario");
+        let drill = Drill::in_memory("test", std::sync::Arc::new(scenario));
+        let connection = greet(&drill, "broker-1.drill:9092").await.expect("broker 1");
+        let told = unstuck_wire::release_of(connection.versions()).expect("a release");
+        assert_eq!(told.to_string(), line);
+    }
 }
