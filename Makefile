@@ -21,7 +21,12 @@ help: ## List the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
 .PHONY: run
-run: need-rust need-node need-kafka front-end ## Start three real Kafka brokers with some groups, and Unstuck looking at them
+run: need-rust need-node front-end ## Start a drill, a cluster that fails on purpose, and Unstuck looking at it (needs no Kafka)
+	$(CARGO) build --workspace
+	$(TARGET)/debug/unstuck drill broker-lost
+
+.PHONY: run-kafka
+run-kafka: need-rust need-node need-kafka front-end ## The same with three real Kafka brokers and some groups
 	$(CARGO) build --workspace
 	$(TARGET)/debug/demo-cluster
 
@@ -86,7 +91,7 @@ build-debug:
 .PHONY: test-quick
 test-quick: node-bundle
 	@rm -f $(REFERENCES)
-	INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka:: --skip with_kafkas_tools::
+	INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka:: --skip with_kafkas_tools:: --skip in_a_browser::
 	@touch $(REFERENCES)
 	@stale=$$(comm -23 <(git ls-files -co --exclude-standard '*.snap' | xargs -r realpath | sort) <(xargs -r realpath < $(REFERENCES) | sort -u)); \
 	  if [ -n "$$stale" ]; then echo "Snapshots that no test uses:"; echo "$$stale"; exit 1; fi
@@ -108,10 +113,11 @@ check-deny:
 .PHONY: test-kafka
 test-kafka: end2end/node_modules
 	$(CARGO) test --workspace --test kafka -- --test-threads=1
-	$(CARGO) test --workspace --test drill -- with_kafkas_tools::
+	$(CARGO) test --workspace --test drill -- with_kafkas_tools:: in_a_browser::
 
 .PHONY: test-browser
-test-browser: end2end/node_modules ## Only the browser test, on a live cluster
+test-browser: end2end/node_modules ## Only the browser tests, on a live cluster and on a drill
+	$(CARGO) test --workspace --test drill -- in_a_browser::
 	$(CARGO) test --workspace --test kafka -- on_real_kafka::browser::
 
 end2end/node_modules: end2end/package-lock.json

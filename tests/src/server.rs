@@ -1,4 +1,4 @@
-//! The program under test: `unstuck serve` as a process of its own, and its command line.
+//! The program under test: `unstuck serve` or a drill as a process of its own, and its command line.
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub fn binary() -> Result<PathBuf> {
     found.context("the binary under test is not built: `cargo build --workspace` first, or `make test`")
 }
 
-/// A running `unstuck serve`. Ends when it is dropped, or when this process ends.
+/// A running `unstuck serve` or `unstuck drill`. Ends when it is dropped, or when this process ends.
 #[derive(Debug)]
 pub struct UnstuckServer {
     process: Tethered,
@@ -54,16 +54,28 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn start_with(args: &[&str]) -> Result<Self> {
+        Self::start_command("serve", args).await
+    }
+
+    /// Starts a drill and waits until it answers.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn drill(scenario: &str) -> Result<Self> {
+        Self::start_command("drill", &[scenario]).await
+    }
+
+    async fn start_command(name: &str, args: &[&str]) -> Result<Self> {
         let port = free_port()?;
         let folder = tempfile::Builder::new().prefix("unstuck-server-").tempdir()?;
         let mut command = std::process::Command::new(binary()?);
-        command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]).args(args);
+        command.args([name, "--listen", &format!("127.0.0.1:{port}")]).args(args);
         let process = Tethered::start(&command, &folder.path().join("log.txt"), None)?;
         let server = Self { process, port, client: client()?, folder };
         let began = Instant::now();
         while server.get("/healthz").await.is_err() {
-            ensure!(server.is_running(), "unstuck serve ended:\n{}", server.log());
-            ensure!(began.elapsed() < Duration::from_secs(30), "unstuck serve does not answer:\n{}", server.log());
+            ensure!(server.is_running(), "unstuck {name} ended:\n{}", server.log());
+            ensure!(began.elapsed() < Duration::from_secs(30), "unstuck {name} does not answer:\n{}", server.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(server)

@@ -1,4 +1,4 @@
-//! `make run`: three real Kafka brokers with some groups, and Unstuck looking at them, until Ctrl-C.
+//! `make run-kafka`: three real Kafka brokers with some groups, and Unstuck looking at them, until Ctrl-C.
 
 use std::process::Command;
 

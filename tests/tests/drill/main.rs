@@ -1,6 +1,11 @@
 //! Drills over TCP, as people use them.
 //!
-//! What needs Kafka's jars is below one module, so that `--skip with_kafkas_tools::` leaves it out.
+//! What needs Kafka's jars is below one module, and what needs a browser below another, so that
+//! `--skip with_kafkas_tools:: --skip in_a_browser::` leaves them out.
+
+mod in_a_browser {
+    mod panel;
+}
 
 mod with_kafkas_tools {
     mod consumers;

@@ -1,0 +1,25 @@
+//! A browser on `unstuck drill broker-lost`: every page says that it is a drill, and its switches work. What it checks:
+//! `end2end/drill.test.mjs`.
+
+use anyhow::{Context, Result, ensure};
+use unstuck_tests::jars::workspace_folder;
+use unstuck_tests::server::UnstuckServer;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_switches_work() -> Result<()> {
+    let server = UnstuckServer::drill("broker-lost").await?;
+    let folder = workspace_folder().join("end2end");
+    ensure!(folder.join("node_modules").is_dir(), "`make test-browser` installs what the browser test needs");
+    let output = tokio::process::Command::new("npm")
+        .args(["run", "drill"])
+        .current_dir(folder)
+        .env("UNSTUCK_URL", server.url())
+        .output()
+        .await
+        .context("starting npm")?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    println!("{printed}");
+    ensure!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(server.is_running(), "the drill ended:\n{}", server.log());
+    Ok(())
+}
