@@ -61,6 +61,7 @@ impl Watched {
             quorum: Duration::from_secs(1),
             wide: Duration::from_secs(2),
             client: Duration::from_secs(1),
+            bootstrap: Duration::from_secs(1),
             ..Cadence::default()
         };
         let collector = Arc::new(Collector::start(config));

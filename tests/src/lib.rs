@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod consumers;
 pub mod drills;
 pub mod eye;
+pub mod fidelity;
 pub mod groups;
 pub mod jars;
 mod kraft;

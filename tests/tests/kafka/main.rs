@@ -9,6 +9,7 @@ mod on_real_kafka {
     mod browser;
     mod commits;
     mod count_drift;
+    mod fidelity;
     mod fresh_cluster;
     mod group_ids;
     mod harness;

@@ -258,6 +258,13 @@ fn nodes(scenario: &Scenario) -> BTreeMap<i32, Node> {
             let said = scenario.broker.get(&id.to_string()).cloned().unwrap_or_default();
             let mut configs = texts(&cluster.configs);
             configs.extend(texts(&said.configs));
+            if let Some(timeout) = cluster.session_timeout {
+                let name = match cluster.mode {
+                    Mode::Kraft => "broker.session.timeout.ms",
+                    Mode::Zookeeper => "zookeeper.session.timeout.ms",
+                };
+                configs.entry(name.to_owned()).or_insert_with(|| timeout.0.as_millis().to_string());
+            }
             let log_dirs = if said.log_dirs.is_empty() { vec!["/var/lib/kafka".to_owned()] } else { said.log_dirs };
             let node = Node {
                 id,
