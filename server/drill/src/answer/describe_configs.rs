@@ -162,6 +162,8 @@ fn of_topic(world: &World, node: &Node, topic: &Topic) -> Vec<DescribeConfigsRes
             let source = if elr && source != OF_TOPIC { DYNAMIC_DEFAULT } else { source };
             let mut one = setting(name, value.clone(), source, recorded.topic_configs.get(name));
             let above = broker_synonym(name);
+            // Some have the same name on both.
+            let above = if recorded.broker_configs.contains_key(&above) { above } else { name.clone() };
             if source == OF_TOPIC {
                 one.synonyms.push(synonym(name, value.as_deref(), OF_TOPIC));
             }

@@ -128,7 +128,8 @@ impl Drill {
         self.shared.jump(by);
     }
 
-    /// Looks at the cluster, or changes it, as it is now.
+    /// Looks at the cluster, or changes it, as it is now. Everything else of the drill waits meanwhile, so `look` must not
+    /// call the drill itself.
     pub fn with<R>(&self, look: impl FnOnce(&mut World) -> R) -> R {
         self.shared.with(look)
     }

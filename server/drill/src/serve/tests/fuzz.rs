@@ -32,11 +32,7 @@ impl Numbers {
 
 /// Requests that real tools sent to real brokers, with the key and version of each.
 fn recorded() -> Vec<(i16, i16, Vec<u8>)> {
-    let files = [
-        include_str!("../../../data/recorded/1.0.2.tsv"),
-        include_str!("../../../data/recorded/2.8.2.tsv"),
-        include_str!("../../../data/recorded/4.1.1.tsv"),
-    ];
+    let files = [include_str!("../../../data/recorded/1.0.2.tsv"), include_str!("../../../data/recorded/4.1.1.tsv")];
     let lines = files.iter().flat_map(|file| file.lines()).filter(|line| !line.starts_with('#'));
     lines
         .map(|line| {
@@ -63,7 +59,7 @@ fn any_byte_changed_in_a_request_is_answered_or_closed() {
     let (mut answered, mut closed) = (0, 0);
     for (api, version, request) in recorded() {
         for at in 0..request.len() {
-            for flip in [0xff, 0x80, 1 << numbers.below(8)] {
+            for flip in [0xff, 1 << numbers.below(8)] {
                 let mut changed = request.clone();
                 changed[at] ^= flip;
                 // Each from the beginning: what one request creates must not make the next one slow.
