@@ -27,7 +27,9 @@ fn world(text: &str) -> World {
 
 /// The head of a scenario.
 fn cluster(mode: &str, release: &str) -> String {
-    format!("title = \"t\"\nstory = \"s\"\n[cluster]\nmode = \"{mode}\"\nrelease = \"{release}\"\nbrokers = [1, 2, 3]\n")
+    format!(
+        "title = \"t\"\nstory = \"s\"\n[cluster]\nmode = \"{mode}\"\nrelease = \"{release}\"\nbrokers = [1, 2, 3]\n"
+    )
 }
 
 /// What a broker answers to a request, or what else becomes of it.
@@ -59,4 +61,3 @@ macro_rules! ask {
 }
 
 use ask;
-

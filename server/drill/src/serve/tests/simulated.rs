@@ -121,3 +121,31 @@ async fn each_release_is_known_by_what_it_offers() {
         assert_eq!(told.to_string(), line);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_shipped_scenario_is_served_from_its_beginning_to_its_end() {
+    for name in crate::scenario::shipped::names() {
+        let scenario = crate::scenario::shipped::load(&name).expect("a shipped scenario").scenario;
+        let drill = Drill::in_memory(&name, std::sync::Arc::new(scenario));
+        let mut steps = 0;
+        loop {
+            let mut answered = 0;
+            for address in drill.bootstrap() {
+                // Some refuse, hang or answer nonsense: that is what they are for.
+                let Ok(mut connection) = greet(&drill, &address).await else { continue };
+                answered += usize::from(metadata(&mut connection, DEADLINE).await.is_ok());
+                drop(groups(&mut connection).await);
+            }
+            assert!(answered > 0 || steps > 0, "{name}: nobody answers at the beginning");
+            sleep(Duration::from_secs(30)).await;
+            if !drill.next() {
+                break;
+            }
+            steps += 1;
+        }
+        let status = drill.status();
+        assert!(status.steps.iter().all(|step| step.state == crate::world::StepState::Happened), "{name}");
+        drill.shutdown().await;
+        assert!(drill.shared.tasks.is_empty(), "{name}");
+    }
+}
