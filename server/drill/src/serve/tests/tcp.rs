@@ -136,6 +136,13 @@ async fn ports_follow_the_first_one_and_are_free_at_the_end() {
     greet(&drill, 0).await.expect("broker 1");
     drill.shutdown().await;
     assert!(Connection::connect(&ports[0], "test", DEADLINE).await.is_err());
+    // A connection that the broker closed first lingers in the system, and does not keep the next drill from the port.
+    let drill = Drill::start("test", super::scenario(""), &listen).expect("the ports are free");
+    let mut closed = super::stream(&drill, 0).await;
+    timeout(DEADLINE, super::exchange(&mut closed, &[0xff; 8], 1)).await.expect("no request: closed");
+    drop(closed);
+    drill.shutdown().await;
+    Drill::start("test", super::scenario(""), &listen).expect("the ports are free");
 }
 
 #[tokio::test]
