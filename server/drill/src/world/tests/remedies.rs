@@ -31,7 +31,7 @@ fn an_unclean_election_loses_what_the_replica_did_not_have() {
         assert_eq!(world.group(3, "later"), Ok(None), "{mode} {release}: lost");
         world.does(Action::Start(2));
         world.pass(5000);
-        assert_eq!(world.led().1, [2, 3], "{mode} {release}");
+        assert_eq!(world.led().1, [3, 2], "{mode} {release}: who comes back comes last");
         world.does(elect(ElectionType::Preferred));
         world.pass(100);
         assert_eq!(world.group(2, "later"), Ok(None), "{mode} {release}: lost on the other one too");
