@@ -2,6 +2,8 @@
 //!
 //! Nothing depends on colour, and nothing that a cluster or a server wrote can move the cursor.
 
+mod report;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -9,6 +11,8 @@ use jiff::Timestamp;
 use unstuck_diagnosis::lookup::{Coordinator, GroupLookup, Lookup, Placement};
 use unstuck_diagnosis::report::{Evidence, Finding, Remedy, Shard, Status, ViewReport};
 use unstuck_diagnosis::{BrokerId, GroupId};
+
+pub(crate) use self::report::report;
 
 /// How many groups of the same partition are named.
 const NEIGHBOURS: usize = 5;

@@ -419,7 +419,12 @@ fn unless_back(state: BrokerState, sight: &BrokerSight, relisted: Option<Timesta
 fn state_of(sight: &BrokerSight, listed_live: bool, now: Timestamp) -> BrokerState {
     let contact = &sight.contact;
     let Some(trouble) = &contact.trouble else {
-        return if contact.last_answer.is_some() { BrokerState::Answering } else { BrokerState::NotTried };
+        return match contact.last_answer {
+            Some(_) => BrokerState::Answering,
+            // Named by replica lists only: no broker that answers holds it for live, or it would have told the address.
+            None if sight.address.is_none() && !listed_live => BrokerState::NotLive,
+            None => BrokerState::NotTried,
+        };
     };
     match &trouble.why {
         Why::AuthenticationRequired

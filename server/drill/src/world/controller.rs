@@ -135,7 +135,7 @@ impl World {
         let waiting: Vec<(i32, u64)> = self
             .nodes
             .values()
-            .filter(|node| node.is_broker && !node.registered && node.silent_since.is_none())
+            .filter(|node| node.is_broker && (!node.registered || !node.up) && node.silent_since.is_none())
             .map(|node| (node.id, node.silence))
             .collect();
         for (id, silence) in waiting {

@@ -1,0 +1,42 @@
+//! A whole report for a terminal: how the cluster stands, what is wrong, and what to do about the worst of it.
+
+use unstuck_diagnosis::report::{Report, Status};
+
+use super::{GAPS, Lines, colour, evidence, safe, steps, time};
+
+/// The headline, the coordinators in figures, every finding, and what could not be looked at.
+pub(crate) fn report(report: &Report, colours: bool) -> String {
+    let mut lines = Lines::default();
+    let headline = &report.headline;
+    let word = headline.status.words().to_uppercase();
+    let word = if colours { format!("\u{1b}[1;{}m{word}\u{1b}[0m", colour(headline.status)) } else { word };
+    lines.text = format!("{word}: {}\n", safe(&headline.sentence));
+    if !headline.detail.is_empty() {
+        lines.add(&headline.detail);
+    }
+    if let Some(since) = headline.since {
+        lines.add(&format!("Since {}", time(since)));
+    }
+    if !report.partitions.is_empty() {
+        let counts = Status::WORST_FIRST.into_iter().filter_map(|status| {
+            let count = report.partitions.iter().filter(|partition| partition.status == status).count();
+            (count > 0).then(|| format!("{count} {}", status.words()))
+        });
+        lines.add(&format!("Coordinators of {} partitions: {}", report.partitions.len(), counts.collect::<Vec<_>>().join(" · ")));
+    }
+    for (number, finding) in report.findings.iter().enumerate() {
+        evidence(&mut lines, finding);
+        if number == 0 {
+            steps(&mut lines, finding);
+        } else if let Some(remedy) = finding.remedies.first() {
+            lines.add_below(&format!("Next: {}", remedy.title.trim_end_matches('.')));
+        }
+    }
+    for gap in report.could_not_observe.iter().take(GAPS) {
+        lines.add(&format!("Could not look: {} ({})", gap.what, gap.why));
+    }
+    if let Some(more @ 1..) = report.could_not_observe.len().checked_sub(GAPS) {
+        lines.add(&format!("Could not look: {more} more; --json lists them"));
+    }
+    lines.text
+}
