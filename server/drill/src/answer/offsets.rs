@@ -214,6 +214,13 @@ fn written(world: &mut World, question: &Question<'_>, group: &str, state: Optio
     Ok(world.write_group(broker, group, state).err().unwrap_or(0))
 }
 
+/// The code with which a write of a group is refused in the end.
+fn refused_with(world: &World, question: &Question<'_>, group: &str) -> i16 {
+    let partition = world.serves(question.broker, group);
+    let refusal = partition.map(|partition| world.refusal(question.broker, partition));
+    refusal.map_or_else(|code| code, |refusal| refusal.map_or(NOT_COORDINATOR, |refusal| refusal.commit))
+}
+
 /// Deletes groups that have no members (KIP-229).
 pub(super) fn delete_groups(world: &mut World, question: &Question<'_>) -> Answer {
     let request = read!(question, DeleteGroupsRequestData);
@@ -229,9 +236,9 @@ pub(super) fn delete_groups(world: &mut World, question: &Question<'_>) -> Answe
             (None, Ok(Some(false))) => NON_EMPTY_GROUP,
             (None, Ok(Some(true))) => match written(world, question, group, None) {
                 Ok(code) => code,
-                // The old coordinator deletes in memory first and answers at once; see `GroupMetadataManager.cleanup`.
                 Err(later) if results.is_empty() => return later,
-                Err(_) => NOT_COORDINATOR,
+                // Others were deleted already, so the request cannot be done once more: this one is refused at once.
+                Err(_) => refused_with(world, question, group),
             },
         };
         results.push(DeletableGroupResult { group_id: id, error_code, ..Default::default() });

@@ -63,9 +63,9 @@ impl World {
                 partition.elr.clear();
             }
         }
-        let unclean = changes.iter().any(|(config, value)| {
-            config == "unclean.leader.election.enable" && value.as_deref() == Some("true")
-        });
+        let unclean = changes
+            .iter()
+            .any(|(config, value)| config == "unclean.leader.election.enable" && value.as_deref() == Some("true"));
         if unclean && self.controller.is_some() {
             self.retry_leaderless();
             self.catch_up_soon();

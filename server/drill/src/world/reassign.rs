@@ -40,8 +40,8 @@ impl World {
                 return Err(ReassignmentError::InvalidReplicas);
             }
         }
-        let unclean = self.mode() == Mode::Kraft
-            && !self.topics.get(name).is_some_and(|topic| self.unclean_allowed(topic));
+        let unclean =
+            self.mode() == Mode::Kraft && !self.topics.get(name).is_some_and(|topic| self.unclean_allowed(topic));
         let partition =
             self.topic_mut(name).and_then(|topic| topic.partitions.get_mut(at)).ok_or(ReassignmentError::Unknown)?;
         let original = partition.original.clone().unwrap_or_else(|| partition.replicas.clone());
@@ -186,7 +186,8 @@ impl World {
 
 /// A partition whose replicas are spread round-robin.
 pub(super) fn spread(brokers: &[i32], at: usize, factor: usize) -> Partition {
-    let replicas: Vec<i32> = (0..factor).filter_map(|n| brokers.get((at + n) % brokers.len().max(1)).copied()).collect();
+    let replicas: Vec<i32> =
+        (0..factor).filter_map(|n| brokers.get((at + n) % brokers.len().max(1)).copied()).collect();
     Partition {
         isr: replicas.clone(),
         leader: replicas.first().copied().unwrap_or(-1),
