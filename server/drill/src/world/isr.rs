@@ -122,9 +122,8 @@ impl World {
         let Some(topic) = self.topics.get(name).cloned() else { return };
         let min = topic.partitions.get(number).map_or(1, |partition| self.effective_min_isr(&topic, partition));
         let Some(partition) = self.topic_mut(name).and_then(|topic| topic.partitions.get_mut(number)) else { return };
+        // Behind those that stayed (seen on 4.1.1, 3.9.1 and 2.8.2).
         partition.isr.extend_from_slice(joining);
-        let order = partition.replicas.clone();
-        partition.isr.sort_by_key(|id| order.iter().position(|replica| replica == id));
         partition.elr.retain(|id| !joining.contains(id));
         if partition.isr.len() >= min {
             partition.elr.clear();
