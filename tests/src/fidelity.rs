@@ -1,5 +1,8 @@
 //! Whether a drill looks like the real cluster in the same situation: snapshots of both, fact by fact.
 
+pub mod answers;
+mod tree;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -234,6 +237,13 @@ impl Start<'_> {
         }
         for (name, partitions) in self.topics {
             toml += &format!("[topic.{name}]\npartitions = {}\nend = 0\n", partitions.len());
+            if name == unstuck_diagnosis::OFFSETS_TOPIC {
+                // Each topic has its settings for itself; the broker's counted when it was made.
+                let of_topic = self.configs.iter().filter_map(|(name, value)| Some((name.strip_prefix("offsets.topic.")?, value)));
+                for (name, value) in of_topic.filter(|(name, _)| *name == "segment.bytes") {
+                    toml += &format!("configs = {{ {name:?} = {value} }}\n");
+                }
+            }
             for (number, seen) in partitions {
                 toml += &format!(
                     "[[topic.{name}.partition]]\nid = {number}\nreplicas = {:?}\nisr = {:?}\nleader = {}\nepoch = {}\n",

@@ -175,7 +175,9 @@ fn of_topic(world: &World, node: &Node, topic: &Topic) -> Vec<DescribeConfigsRes
                 ));
             }
             let (above, default) = match (name.as_str(), recorded.broker_configs.get(&above)) {
-                // What is written in hours stands behind milliseconds.
+                // What is written in hours stands behind milliseconds, and is told only where those are set
+                // (`ConfigHelper.configSynonyms` drops what comes before the name itself).
+                ("retention.ms" | "segment.ms", _) if !node.configs.contains_key(&above) => (above, None),
                 ("retention.ms", _) => ("log.retention.hours".to_owned(), Some("168")),
                 ("segment.ms", _) => ("log.roll.hours".to_owned(), Some("168")),
                 (_, default) => (above, default.and_then(|one| one.value.as_deref())),

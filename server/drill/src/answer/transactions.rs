@@ -25,7 +25,7 @@ const STATES: [&str; 8] = [
     "PrepareEpochFence",
 ];
 
-/// Nobody produces; the leader says so, others that they do not lead.
+/// Nobody produces; each replica says so, leader or not, others that they do not lead (`activeProducerState`).
 pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> Answer {
     let request = read!(question, DescribeProducersRequestData);
     let Some(node) = world.node(question.broker) else { return Answer::Close };
@@ -42,7 +42,7 @@ pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> 
                         (Some(code), _) => code,
                         (None, _) if !world.may_describe_topic(name) => TOPIC_DENIED,
                         (None, None) => UNKNOWN_PARTITION,
-                        (None, Some(partition)) if partition.leader != question.broker => NOT_LEADER,
+                        (None, Some(partition)) if !partition.replicas.contains(&question.broker) => NOT_LEADER,
                         (None, Some(_)) => 0,
                     };
                     PartitionResponse {

@@ -18,8 +18,8 @@ pub(super) fn texts(configs: &BTreeMap<String, Setting>) -> BTreeMap<String, Str
     configs.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
 }
 
-/// Which setting of a broker is the default of this setting of its topics (`LogConfig.TopicConfigSynonyms`); most have
-/// the same name behind `log.`.
+/// Which setting of a broker is the default of this setting of its topics (`ServerTopicConfigSynonyms`); most have the
+/// same name behind `log.`.
 #[must_use]
 pub fn broker_synonym(topic_config: &str) -> String {
     match topic_config {
@@ -27,6 +27,13 @@ pub fn broker_synonym(topic_config: &str) -> String {
         "max.message.bytes" => "message.max.bytes".to_owned(),
         "cleanup.policy" => "log.cleanup.policy".to_owned(),
         "delete.retention.ms" => "log.cleaner.delete.retention.ms".to_owned(),
+        "min.compaction.lag.ms" => "log.cleaner.min.compaction.lag.ms".to_owned(),
+        "max.compaction.lag.ms" => "log.cleaner.max.compaction.lag.ms".to_owned(),
+        "min.cleanable.dirty.ratio" => "log.cleaner.min.cleanable.ratio".to_owned(),
+        "file.delete.delay.ms" => "log.segment.delete.delay.ms".to_owned(),
+        "segment.index.bytes" => "log.index.size.max.bytes".to_owned(),
+        "segment.ms" => "log.roll.ms".to_owned(),
+        "segment.jitter.ms" => "log.roll.jitter.ms".to_owned(),
         "flush.messages" => "log.flush.interval.messages".to_owned(),
         "flush.ms" => "log.flush.interval.ms".to_owned(),
         other => format!("log.{other}"),
