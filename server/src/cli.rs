@@ -171,7 +171,7 @@ pub(crate) struct PlaceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// What to log to standard error: error, warn, info, debug, trace, or per module as in info,unstuck_kafka=debug
-    /// [default: info for serve, error for lookup]
+    /// [default: info for serve, else error]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log_level: Option<String>,
 }

@@ -138,7 +138,7 @@ fn bad_options_say_what_to_do() {
     insta::assert_snapshot!(refused(&[]), @r"
     no Kafka cluster is named
       Unstuck has to know at least one broker to ask.
-      Add --bootstrap-servers HOST:PORT (what your consumers have as bootstrap.servers), or --config FILE for several clusters.
+      Add --bootstrap-servers HOST:PORT (what your consumers have as bootstrap.servers), or --config FILE for several clusters. To try it without Kafka: unstuck drill broker-lost
     ");
     insta::assert_snapshot!(refused(&[("bootstrap", " , ")]), @r"
     --bootstrap-servers names no broker

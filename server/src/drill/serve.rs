@@ -47,14 +47,24 @@ pub(super) async fn run(wanted: &str, arguments: &DrillArgs, environment: &Envir
     let greeting = if arguments.headless { drill.bootstrap().join(",") + "\n" } else { greeting(&drill, address) };
     let mut output = std::io::stdout();
     end_of_output(output.write_all(greeting.as_bytes()).and_then(|()| output.flush()))?;
-    let served = if arguments.headless {
-        serving::serve_drill_control(Arc::clone(&drill), listener, shutdown).await
-    } else {
-        serving::serve_drill(&name, Arc::clone(&drill), listener, shutdown).await
+    // Beside the server's own end, not after it: both together have a second.
+    let brokers_end = async {
+        shutdown.cancelled().await;
+        if tokio::time::timeout(LAST_BROKERS, drill.shutdown()).await.is_err() {
+            tracing::debug!("brokers of the drill were still running at the end");
+        }
     };
-    if tokio::time::timeout(LAST_BROKERS, drill.shutdown()).await.is_err() {
-        tracing::debug!("brokers of the drill were still running at the end");
-    }
+    let served = async {
+        let served = if arguments.headless {
+            serving::serve_drill_control(Arc::clone(&drill), listener, shutdown.clone()).await
+        } else {
+            serving::serve_drill(&name, Arc::clone(&drill), listener, shutdown.clone()).await
+        };
+        // It may have failed by itself.
+        shutdown.cancel();
+        served
+    };
+    let (served, ()) = tokio::join!(served, brokers_end);
     served.map_err(|error| Failure { code: EXIT_SOFTWARE, message: format!("the server failed: {error}") })?;
     Ok(0)
 }
