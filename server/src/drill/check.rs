@@ -25,13 +25,13 @@ const DIFFERS: u8 = 1;
 
 /// What became of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub(super) struct Outcome {
     /// How many expectations were looked at.
-    pub expectations: usize,
+    pub(super) expectations: usize,
     /// How much scenario time was played.
-    pub played: Duration,
+    pub(super) played: Duration,
     /// What was not as expected, in words.
-    pub differences: Vec<String>,
+    pub(super) differences: Vec<String>,
 }
 
 /// Checks scenarios by name or path; all that are built in, if none is named.
@@ -70,8 +70,7 @@ pub(crate) fn run(names: &[String]) -> Result<u8, Failure> {
 }
 
 /// Checks scenarios, as many at once as there are processors.
-#[must_use]
-pub fn check_all(scenarios: &[(String, Arc<Scenario>)]) -> BTreeMap<String, Outcome> {
+pub(super) fn check_all(scenarios: &[(String, Arc<Scenario>)]) -> BTreeMap<String, Outcome> {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let outcomes = std::sync::Mutex::new(BTreeMap::new());
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -91,8 +90,7 @@ pub fn check_all(scenarios: &[(String, Arc<Scenario>)]) -> BTreeMap<String, Outc
 }
 
 /// Plays one scenario to its end.
-#[must_use]
-pub fn check(name: &str, scenario: Arc<Scenario>) -> Outcome {
+pub(super) fn check(name: &str, scenario: Arc<Scenario>) -> Outcome {
     simulated(async {
         let watching = Watching::begin(name, Arc::clone(&scenario));
         let begun = Instant::now();
@@ -223,3 +221,6 @@ fn texts(value: &impl serde::Serialize) -> Vec<String> {
     collect(serde_json::to_value(value).unwrap_or_default(), &mut into);
     into
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,11 +76,6 @@ impl Watching {
         Self { drill, seen, collector }
     }
 
-    /// The cluster that is watched.
-    pub(super) fn drill(&self) -> &Drill {
-        &self.drill
-    }
-
     /// What Unstuck says now.
     pub(super) fn newest(&self) -> Published {
         self.seen.borrow().newest.clone()
