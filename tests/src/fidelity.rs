@@ -239,7 +239,8 @@ impl Start<'_> {
             toml += &format!("[topic.{name}]\npartitions = {}\nend = 0\n", partitions.len());
             if name == unstuck_diagnosis::OFFSETS_TOPIC {
                 // Each topic has its settings for itself; the broker's counted when it was made.
-                let of_topic = self.configs.iter().filter_map(|(name, value)| Some((name.strip_prefix("offsets.topic.")?, value)));
+                let of_topic =
+                    self.configs.iter().filter_map(|(name, value)| Some((name.strip_prefix("offsets.topic.")?, value)));
                 for (name, value) in of_topic.filter(|(name, _)| *name == "segment.bytes") {
                     toml += &format!("configs = {{ {name:?} = {value} }}\n");
                 }

@@ -175,7 +175,9 @@ fn requests(api: i16, version: i16, broker: i32, asking: &Asking) -> Result<Vec<
             let topics = names.map(|name| MetadataRequestTopic { name: Some(name), ..MetadataRequestTopic::default() });
             ask!(
                 "some",
-                MetadataRequestData::default().with_topics(Some(topics.into())).with_allow_auto_topic_creation(version < 4)
+                MetadataRequestData::default()
+                    .with_topics(Some(topics.into()))
+                    .with_allow_auto_topic_creation(version < 4)
             );
         }
         9 if version >= 8 => {
@@ -190,7 +192,10 @@ fn requests(api: i16, version: i16, broker: i32, asking: &Asking) -> Result<Vec<
             }
         }
         10 if version >= 4 => {
-            ask!("all", FindCoordinatorRequestData { coordinator_keys: groups, ..FindCoordinatorRequestData::default() });
+            ask!(
+                "all",
+                FindCoordinatorRequestData { coordinator_keys: groups, ..FindCoordinatorRequestData::default() }
+            );
         }
         10 => {
             for id in groups {
@@ -202,11 +207,14 @@ fn requests(api: i16, version: i16, broker: i32, asking: &Asking) -> Result<Vec<
             ask!("all", request.with_include_authorized_operations(version >= 3));
         }
         16 => ask!("all", ListGroupsRequestData::default()),
-        18 => ask!("all", ApiVersionsRequestData {
-            client_software_name: text("tests"),
-            client_software_version: text("1"),
-            ..ApiVersionsRequestData::default()
-        }),
+        18 => ask!(
+            "all",
+            ApiVersionsRequestData {
+                client_software_name: text("tests"),
+                client_software_version: text("1"),
+                ..ApiVersionsRequestData::default()
+            }
+        ),
         32 => {
             let of_topic = DescribeConfigsResource {
                 resource_type: 2,
@@ -226,7 +234,9 @@ fn requests(api: i16, version: i16, broker: i32, asking: &Asking) -> Result<Vec<
             ask!("topic and broker", request.with_include_synonyms(version >= 1));
         }
         35 => ask!("all", DescribeLogDirsRequestData { topics: None, ..DescribeLogDirsRequestData::default() }),
-        46 => ask!("all", ListPartitionReassignmentsRequestData { topics: None, timeout_ms: 1000, ..Default::default() }),
+        46 => {
+            ask!("all", ListPartitionReassignmentsRequestData { topics: None, timeout_ms: 1000, ..Default::default() })
+        }
         55 => {
             let partitions = vec![describe_quorum_request::PartitionData::default()];
             let topics = vec![describe_quorum_request::TopicData {

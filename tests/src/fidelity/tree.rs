@@ -21,7 +21,12 @@ impl Tree {
 
     /// Facts by path. Elements of lists go by what names them, since most lists have no particular order. `plain` says what
     /// is kept of a field, given its name and value.
-    pub(super) fn flatten(&self, path: &str, facts: &mut BTreeMap<String, String>, plain: &impl Fn(&str, &str) -> String) {
+    pub(super) fn flatten(
+        &self,
+        path: &str,
+        facts: &mut BTreeMap<String, String>,
+        plain: &impl Fn(&str, &str) -> String,
+    ) {
         match self {
             Self::Fields(fields) => {
                 for (name, value) in fields.iter().filter(|(name, _)| name != "_unknown_tagged_fields") {
@@ -60,12 +65,31 @@ impl Tree {
     /// What names an element of a list.
     fn name(&self) -> &str {
         const NAMES: [&str; 15] = [
-            "name", "topic_name", "topic", "group_id", "key", "partition_index", "partition", "broker_id", "node_id",
-            "replica_id", "api_key", "resource_name", "member_id", "log_dir", "protocol",
+            "name",
+            "topic_name",
+            "topic",
+            "group_id",
+            "key",
+            "partition_index",
+            "partition",
+            "broker_id",
+            "node_id",
+            "replica_id",
+            "api_key",
+            "resource_name",
+            "member_id",
+            "log_dir",
+            "protocol",
         ];
         let Self::Fields(fields) = self else { return "" };
         let named = NAMES.iter().find_map(|name| fields.iter().find(|(field, _)| field == name));
-        named.and_then(|(_, value)| value.leaf()).map_or("", |text| if text.starts_with("b\"/") { "a path" } else { text })
+        match named {
+            Some((_, Self::Leaf(text))) if text.starts_with("b\"/") => "a path",
+            // A member's id is random.
+            Some((name, Self::Leaf(_))) if name == "member_id" => "a member",
+            Some((_, Self::Leaf(text))) => text,
+            _ => "",
+        }
     }
 }
 

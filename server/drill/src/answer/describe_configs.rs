@@ -167,12 +167,12 @@ fn of_topic(world: &World, node: &Node, topic: &Topic) -> Vec<DescribeConfigsRes
             if source == OF_TOPIC {
                 one.synonyms.push(synonym(name, value.as_deref(), OF_TOPIC));
             }
+            if elr {
+                let set = set_on_all(world, name).unwrap_or_else(|| "1".to_owned());
+                one.synonyms.push(synonym(&above, Some(&set), DYNAMIC_DEFAULT));
+            }
             if let Some(set) = node.configs.get(&above) {
-                one.synonyms.push(synonym(
-                    &above,
-                    Some(set),
-                    if elr { DYNAMIC_DEFAULT } else { node.config_source(&above) },
-                ));
+                one.synonyms.push(synonym(&above, Some(set), node.config_source(&above)));
             }
             let (above, default) = match (name.as_str(), recorded.broker_configs.get(&above)) {
                 // What is written in hours stands behind milliseconds, and is told only where those are set
@@ -212,6 +212,9 @@ fn of_broker(world: &World, node: &Node) -> Vec<DescribeConfigsResourceResult> {
             let mut one = setting(name, value.clone(), source, known);
             if source != DEFAULT && value.is_some() {
                 one.synonyms.push(synonym(name, value.as_deref(), source));
+            }
+            if elr && source == DYNAMIC_DEFAULT && node.configs.contains_key(name) && node.config_source(name) == STATIC {
+                one.synonyms.push(synonym(name, value.as_deref(), STATIC));
             }
             if default.is_some() && (source == DEFAULT || node.configs.contains_key(name) || elr) {
                 one.synonyms.push(synonym(name, default.as_deref(), DEFAULT));

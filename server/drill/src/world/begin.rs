@@ -271,7 +271,8 @@ fn nodes(scenario: &Scenario) -> BTreeMap<i32, Node> {
                 is_broker,
                 rack: said.rack,
                 release: said.release.unwrap_or(cluster.release),
-                advertised: ("127.0.0.1".to_owned(), 0),
+                // Where a broker listens is told later; nobody connects to a controller.
+                advertised: ("127.0.0.1".to_owned(), if is_broker { 0 } else { 9093 }),
                 state: said.state,
                 static_configs: configs.clone(),
                 default_configs: BTreeMap::new(),
