@@ -24,8 +24,8 @@ use crate::drill;
 use crate::problem::Problem;
 use crate::watched::Watched;
 
-pub use groups::{GROUPS_LIMIT, GroupList};
 pub(crate) use body::read as read_body;
+pub use groups::{GROUPS_LIMIT, GroupList};
 pub(crate) use params::{none as no_parameters, pairs};
 
 /// How many ids one lookup answers at most.

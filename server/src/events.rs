@@ -67,7 +67,8 @@ pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) 
     }
     let drill = live.watched.drill().map(|drill| drill.changes());
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(stream(clusters, drill, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
+    let mut response =
+        Sse::new(stream(clusters, drill, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
     // nginx would hold events back in its buffer.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -91,8 +92,7 @@ fn stream(
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let clusters = clusters.into_values().map(|receiver| (receiver, None)).collect();
-    let start =
-        Following { clusters, waiting: VecDeque::new(), drill, drill_told: None, not_before: Instant::now() };
+    let start = Following { clusters, waiting: VecDeque::new(), drill, drill_told: None, not_before: Instant::now() };
     futures::stream::unfold(start, move |mut following| {
         let (build, shutdown) = (Arc::clone(&build), shutdown.clone());
         async move {

@@ -81,7 +81,8 @@ async fn watch(collector: &Collector, groups: &[GroupId], timeout: Duration) -> 
     let mut memory = Memory::new(Timestamp::now());
     for n in 0_u64.. {
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        let published = poller::next_value(Seq { boot: String::new(), n }, Arc::clone(&snapshot), memory, Timestamp::now());
+        let published =
+            poller::next_value(Seq { boot: String::new(), n }, Arc::clone(&snapshot), memory, Timestamp::now());
         let lookup = published.lookup(groups);
         if Collector::settled(&snapshot) || leads_nowhere(&snapshot) {
             // Silence and disagreement are evidence only when they last; the rest is as clear as it will get.

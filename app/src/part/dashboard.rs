@@ -7,8 +7,8 @@ use unstuck_diagnosis::report::{
 };
 
 use super::{
-    Columns, PageTitle, SinceLine, broker_links, card, could_not_card, drill_panel, group_table, map_card, next_step, status_tag,
-    why_card,
+    Columns, PageTitle, SinceLine, broker_links, card, could_not_card, drill_panel, group_table, map_card, next_step,
+    status_tag, why_card,
 };
 use crate::model::{BrokerLine, ClusterModel, Masthead};
 use crate::text::{

@@ -119,9 +119,13 @@ mod tests {
 
     #[test]
     fn any_file_name_becomes_the_name_of_a_cluster() {
-        for (file, name) in
-            [("broker-lost", "broker-lost"), ("our own drill", "our-own-drill"), ("é/x", "--x"), ("..", "drill"), ("", "drill")]
-        {
+        for (file, name) in [
+            ("broker-lost", "broker-lost"),
+            ("our own drill", "our-own-drill"),
+            ("é/x", "--x"),
+            ("..", "drill"),
+            ("", "drill"),
+        ] {
             assert_eq!(cluster_name(file), name);
         }
         assert_eq!(cluster_name(&"x".repeat(100)).len(), NAME_LENGTH);

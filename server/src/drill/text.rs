@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn times_are_said_in_units_that_matter() {
-        for (milliseconds, words) in [(999, "0 s"), (20_000, "20 s"), (125_000, "2 min 5 s"), (11_100_000, "3 h 5 min")] {
+        for (milliseconds, words) in [(999, "0 s"), (20_000, "20 s"), (125_000, "2 min 5 s"), (11_100_000, "3 h 5 min")]
+        {
             assert_eq!(time(milliseconds), words);
         }
     }

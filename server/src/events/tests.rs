@@ -16,13 +16,16 @@ fn following(names: &[&str]) -> (Vec<watch::Sender<Arc<Published>>>, Following) 
             (sender, (watched.published, None))
         })
         .unzip();
-    (senders, Following {
-        clusters: receivers,
-        waiting: VecDeque::new(),
-        drill: None,
-        drill_told: None,
-        not_before: Instant::now(),
-    })
+    (
+        senders,
+        Following {
+            clusters: receivers,
+            waiting: VecDeque::new(),
+            drill: None,
+            drill_told: None,
+            not_before: Instant::now(),
+        },
+    )
 }
 
 async fn next(following: &mut Following) -> Option<Arc<Published>> {
