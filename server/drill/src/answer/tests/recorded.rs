@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use unstuck_wire::schema::{
-    ApiVersionsResponseData, ConsumerGroupDescribeResponseData, DescribeClusterResponseData,
-    DescribeConfigsResponseData, DescribeGroupsResponseData, FindCoordinatorResponseData, KafkaUuid,
-    ListGroupsResponseData, ListOffsetsResponseData, MetadataResponseData, OffsetFetchResponseData,
+    ApiVersionsResponseData, ConsumerGroupDescribeResponseData, DeleteGroupsResponseData, DescribeClusterResponseData,
+    DescribeConfigsResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
+    DescribeTopicPartitionsResponseData, ElectLeadersResponseData, FindCoordinatorResponseData, JoinGroupResponseData,
+    KafkaUuid, ListGroupsResponseData, ListOffsetsResponseData, ListPartitionReassignmentsResponseData,
+    ListTransactionsResponseData, MetadataResponseData, OffsetCommitResponseData, OffsetFetchResponseData,
 };
 
 use super::{body, cluster, world};
@@ -205,7 +207,31 @@ fn plain(api: i16, version: i16, bytes: &Bytes, kraft: bool) -> String {
             answer.brokers.iter_mut().for_each(|broker| broker.port = 0);
             format!("{answer:#?}")
         }
+        8 => format!("{:#?}", read_all!(OffsetCommitResponseData, bytes, version)),
+        11 => {
+            let mut answer = read_all!(JoinGroupResponseData, bytes, version);
+            answer.member_id = super::super::words::text("member");
+            format!("{answer:#?}")
+        }
+        42 => {
+            let mut answer = read_all!(DeleteGroupsResponseData, bytes, version);
+            answer.results.sort_by_key(|one| one.group_id.as_str().to_owned());
+            format!("{answer:#?}")
+        }
+        43 => {
+            let mut answer = read_all!(ElectLeadersResponseData, bytes, version);
+            answer.replica_election_results.sort_by_key(|one| one.topic.as_str().to_owned());
+            format!("{answer:#?}")
+        }
+        46 => format!("{:#?}", read_all!(ListPartitionReassignmentsResponseData, bytes, version)),
+        61 => format!("{:#?}", read_all!(DescribeProducersResponseData, bytes, version)),
+        66 => format!("{:#?}", read_all!(ListTransactionsResponseData, bytes, version)),
         69 => format!("{:#?}", read_all!(ConsumerGroupDescribeResponseData, bytes, version)),
+        75 => {
+            let mut answer = read_all!(DescribeTopicPartitionsResponseData, bytes, version);
+            answer.topics.iter_mut().for_each(|topic| topic.topic_id = KafkaUuid::ZERO);
+            format!("{answer:#?}")
+        }
         _ => String::new(),
     }
 }
@@ -232,15 +258,26 @@ fn compare(recording: &Recording<'_>) -> (usize, Vec<String>) {
         };
         let (lowest, highest) = unstuck_wire::serve::spoken(api).expect("a known request");
         let unsupported = what.contains("unsupported");
-        if !matches!(api, 2 | 3 | 9 | 10 | 15 | 16 | 18 | 32 | 60 | 69)
+        if !matches!(api, 2 | 3 | 8 | 9 | 10 | 11 | 15 | 16 | 18 | 32 | 42 | 43 | 46 | 60 | 61 | 66 | 69 | 75)
             || !((lowest..=highest).contains(&version) || unsupported)
         {
             continue;
         }
-        let told = body(&mut same(recording, when), 1, api, version, bytes(request));
-        let version = if unsupported { 0 } else { version };
+        let mut world = same(recording, when);
+        // Elections and reassignments were asked of the controller, deletions of the group's coordinator.
+        let asked: &[i32] = match api {
+            43 | 46 => &[recording.controller],
+            42 => &[1, 2, 3],
+            _ => &[1],
+        };
         let kraft = *mode == "kraft";
-        let (ours, theirs) = (plain(api, version, &told, kraft), plain(api, version, &bytes(response), kraft));
+        let read = if unsupported { 0 } else { version };
+        let theirs = plain(api, read, &bytes(response), kraft);
+        let told = asked
+            .iter()
+            .map(|broker| plain(api, read, &body(&mut world, *broker, api, version, bytes(request)), kraft));
+        let told: Vec<String> = told.collect();
+        let ours = told.iter().find(|ours| **ours == theirs).unwrap_or(&told[0]).clone();
         compared += 1;
         if ours != theirs {
             let lines = theirs.lines().zip(ours.lines()).filter(|(theirs, ours)| theirs != ours).take(12);
