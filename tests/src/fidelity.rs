@@ -114,6 +114,20 @@ fn facts(snapshot: &Snapshot, addresses: &BTreeMap<i32, String>) -> Result<BTree
     }
     let mut value: Value = serde_json::from_str(&json)?;
     let brokers = value["brokers"].as_object_mut().context("brokers")?;
+    for sight in brokers.values_mut().filter(|sight| !sight["contact"]["trouble"].is_null()) {
+        // Which of these it was about to answer when it died is a matter of moments.
+        const LAST: [&str; 8] = [
+            "canaries_unanswered_since",
+            "configs",
+            "coordinators",
+            "describe_cluster_permitted",
+            "elr",
+            "groups",
+            "quorum",
+            "topic_configs",
+        ];
+        LAST.iter().for_each(|fact| sight[fact] = Value::Null);
+    }
     for sight in brokers.values_mut().filter(|sight| sight["kraft"] == Value::Bool(true)) {
         let view = &mut sight["metadata"]["known"];
         let listed = view["brokers"].as_object().is_some_and(|all| all.contains_key(&view["controller"].to_string()));
