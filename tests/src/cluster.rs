@@ -207,14 +207,6 @@ impl Cluster {
         &self.options
     }
 
-    /// The settings of its brokers that do not depend on the broker, beside session timeouts.
-    #[must_use]
-    pub fn settings(&self) -> BTreeMap<String, String> {
-        let mut settings = common_settings(&self.options);
-        settings.extend(self.options.properties.clone());
-        settings
-    }
-
     /// Ids of all brokers, running or not.
     #[must_use]
     pub fn broker_ids(&self) -> Vec<i32> {

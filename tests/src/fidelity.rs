@@ -13,6 +13,7 @@ use serde_json::Value;
 use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::snapshot::{Observed, Snapshot};
 
+use crate::cluster::{Cluster, common_settings};
 use crate::drills::Watched;
 use crate::eye::PartitionSeen;
 
@@ -207,6 +208,16 @@ pub fn differences(real: &BTreeMap<String, String>, drill: &BTreeMap<String, Str
         }
     }
     text
+}
+
+impl Cluster {
+    /// The settings of its brokers that do not depend on the broker, beside session timeouts.
+    #[must_use]
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = common_settings(self.options());
+        settings.extend(self.options().properties.clone());
+        settings
+    }
 }
 
 /// What a drill shall begin with.
