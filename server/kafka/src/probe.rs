@@ -13,6 +13,7 @@ mod bootstrap;
 mod broker;
 mod configs;
 mod due;
+mod patience;
 mod quorum;
 mod wide;
 

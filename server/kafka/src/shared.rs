@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use unstuck_diagnosis::placement::partition_for;
 use unstuck_diagnosis::snapshot::{
-    BootstrapAnswer, BootstrapSight, BrokerSight, ClientView, MetadataView, Observed, Snapshot, Trouble, Why,
+    BootstrapAnswer, BootstrapSight, BrokerSight, ClientView, Contact, MetadataView, Observed, Snapshot, Trouble, Why,
 };
 use unstuck_diagnosis::{BrokerId, GroupId, PartitionId};
 use unstuck_wire::messages::metadata::BrokerAddress;
@@ -66,6 +66,16 @@ pub(crate) struct Nudges {
     pub(crate) leadership: Notify,
     /// For the quorum.
     pub(crate) quorum: Notify,
+}
+
+impl State {
+    /// Whether all ways in lead to this other cluster, and no broker of ours answers: it was set up anew behind the same
+    /// addresses. A way in that does not answer may still lead to ours.
+    fn replaced_by(&self, other: &Why) -> bool {
+        let led_there = |sight: &BootstrapSight| sight.answer.unavailable().is_some_and(|lost| lost.why == *other);
+        let answers = |contact: &Contact| contact.first_answer.is_some() && contact.trouble.is_none();
+        self.bootstrap.values().all(led_there) && !self.brokers.values().any(|entry| answers(&entry.sight.contact))
+    }
 }
 
 impl Shared {
@@ -164,7 +174,7 @@ impl Shared {
         self.read(id, |sight| sight.address.clone())
     }
 
-    /// Takes note of a bootstrap answer. `Err` with the right cluster's id if it leads elsewhere than the first.
+    /// Takes note of a bootstrap answer. `Err` with that cluster's id if it leads elsewhere than the first.
     pub(crate) fn bootstrap_answer(&self, address: &str, answer: BootstrapAnswer) -> Result<(), Why> {
         self.with(|state| {
             let decided = state.cluster.get_or_insert_with(|| answer.cluster_id.clone()).clone();
@@ -175,8 +185,13 @@ impl Shared {
                 let why = Why::OtherCluster(theirs.clone());
                 state.urgent |= sight.answer.unavailable().is_none_or(|before| before.why != why);
                 lose(&mut sight.answer, why.clone(), answer.at);
-                return Err(why);
+                if !state.replaced_by(&why) {
+                    return Err(why);
+                }
+                tracing::warn!(cluster = self.config.name, was = ours, is = theirs, "another cluster in its place");
+                state.cluster = Some(answer.cluster_id.clone());
             }
+            let sight = state.bootstrap.entry(address.to_owned()).or_default();
             state.urgent |= sight.answer.known().is_none_or(|before| before.cluster_id != answer.cluster_id);
             sight.answer = Observed::Known(answer);
             Ok(())

@@ -8,17 +8,19 @@ use unstuck_wire::messages::cluster::DescribeQuorumRequest;
 use unstuck_wire::{Connection, WireError};
 
 use super::CLIENT_ID;
+use super::patience::Patience;
 use crate::shared::{Nudges, Shared};
 use crate::why::{lose, why};
 
 /// Watches the quorum through one broker for ever.
 pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
+    let mut patience = Patience::new();
     loop {
         // Only while the broker answers at all, and only in KRaft mode.
         let worth = shared.read(id, |sight| {
             sight.kraft == Some(true) && sight.contact.trouble.is_none() && sight.contact.first_answer.is_some()
         });
-        if worth && let Err(error) = session(shared, id, nudges).await {
+        if worth && let Err(error) = session(shared, id, nudges, &mut patience).await {
             note(shared, id, Err(why(&error)));
         }
         tokio::select! {
@@ -29,15 +31,17 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
     }
 }
 
-async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges) -> Result<(), WireError> {
+async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges, patience: &mut Patience) -> Result<(), WireError> {
     let deadline = shared.config.request_timeout;
     let Some(address) = shared.address(id) else { return Ok(()) };
     let dialer = shared.surroundings.dialer.as_ref();
     let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
     connection.handshake(deadline).await?;
+    patience.begins();
     loop {
         match connection.call(&DescribeQuorumRequest, deadline).await {
             Ok(answered) => {
+                patience.answered();
                 let answer = answered.answer;
                 note(
                     shared,
@@ -51,6 +55,9 @@ async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges) -> Result<(), W
             }
             Err(WireError::Silent) => {
                 note(shared, id, Err(Why::Silent));
+                if patience.ends() {
+                    return Ok(());
+                }
                 // The next call waits for the late answer first. A fresh connection would not help: brokers forward
                 // one question after the other, and wait half a minute for a hung controller [seen on 4.1.1].
                 continue;

@@ -17,6 +17,7 @@ use unstuck_wire::messages::groups::ListGroupsRequest;
 use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
+use super::patience::Patience;
 use super::{CLIENT_ID, configs};
 use crate::canary::proof_ids;
 use crate::shared::{Nudges, Shared};
@@ -28,11 +29,12 @@ const SINGLE_PROOFS: usize = 3;
 
 /// Takes the wide look at one broker for ever, while it answers the cheap one.
 pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
+    let mut patience = Patience::new();
     loop {
         let answers = shared.read(id, |sight| sight.contact.trouble.is_none() && sight.contact.first_answer.is_some());
         if answers {
             let mut look = Look { shared, id, pending: Fact::ALL.into() };
-            if let Err(error) = look.session(nudges).await {
+            if let Err(error) = look.session(nudges, &mut patience).await {
                 look.lose_pending(&why(&error));
             }
         }
@@ -71,21 +73,22 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    async fn session(&mut self, nudges: &Nudges) -> Result<(), WireError> {
+    async fn session(&mut self, nudges: &Nudges, patience: &mut Patience) -> Result<(), WireError> {
         let cadence = &self.shared.config.cadence;
         let Some(address) = self.shared.address(self.id) else { return Ok(()) };
         let (dialer, deadline) = (self.shared.surroundings.dialer.as_ref(), self.shared.config.request_timeout);
         let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
         connection.handshake(deadline).await?;
+        patience.begins();
         let mut all_at = Instant::now();
         loop {
             let started = Instant::now();
             match self.ask_pending(&mut connection).await {
-                Ok(()) => {}
+                Ok(()) => patience.answered(),
                 Err(WireError::Silent) => {
                     self.lose_pending(&Why::Silent);
                     // The next call waits for the late answer first; but not while the broker is silent altogether.
-                    if self.shared.read(self.id, |sight| sight.contact.trouble.is_some()) {
+                    if patience.ends() || self.shared.read(self.id, |sight| sight.contact.trouble.is_some()) {
                         return Ok(());
                     }
                     continue;

@@ -45,6 +45,27 @@ fn the_first_way_in_decides_the_cluster() {
 }
 
 #[test]
+fn a_cluster_that_is_set_up_anew_behind_all_ways_in_takes_the_place_of_the_old_one() {
+    let shared = shared();
+    let other = || Err(Why::OtherCluster("two".to_owned()));
+    assert_eq!(shared.bootstrap_answer("a:1", answer("one")), Ok(()));
+    shared.learn(&told(&[(1, "a:1")]));
+    shared.answered(1, Some(1), 1_000);
+    // A way in that does not answer may still lead to ours.
+    shared.bootstrap_failure("a:1", Why::Refused);
+    shared.trouble(1, Why::Refused, Timestamp::now());
+    assert_eq!(shared.bootstrap_answer("b:1", answer("two")), other());
+    // A broker of ours answers.
+    shared.answered(1, Some(1), 1_000);
+    assert_eq!(shared.bootstrap_answer("a:1", answer("two")), other());
+    assert_eq!(shared.bootstrap_answer("b:1", answer("two")), other());
+    shared.trouble(1, Why::OtherCluster("two".to_owned()), Timestamp::now());
+    assert_eq!(shared.bootstrap_answer("b:1", answer("two")), Ok(()));
+    assert_eq!((shared.foreign(Some("two")), shared.foreign(Some("one"))), (None, Some("one")));
+    assert_eq!(shared.bootstrap_answer("a:1", answer("two")), Ok(()));
+}
+
+#[test]
 fn an_address_that_works_outlives_what_a_stale_broker_tells() {
     let shared = shared();
     shared.learn(&told(&[(1, "old:9092")]));
