@@ -1,5 +1,6 @@
 //! The collector looking at drills: what is sent, and what the snapshot says.
 
+mod flipped;
 mod releases;
 mod simulated;
 mod support;
