@@ -65,6 +65,14 @@ impl UnstuckServer {
         Self::start_command("drill", &[scenario]).await
     }
 
+    /// Starts the brokers of a drill, without the app that looks at them, and waits until they accept connections.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn headless_drill(scenario: &str) -> Result<Self> {
+        Self::start_command("drill", &[scenario, "--headless"]).await
+    }
+
     async fn start_command(name: &str, args: &[&str]) -> Result<Self> {
         let port = free_port()?;
         let folder = tempfile::Builder::new().prefix("unstuck-server-").tempdir()?;

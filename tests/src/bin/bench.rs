@@ -1,4 +1,5 @@
-//! `make bench`: how fast and how small, measured on real brokers. Prints Markdown for `docs/performance.md`.
+//! `make bench`: how fast and how small, measured on real brokers and on the largest drill. Prints Markdown for
+//! `docs/performance.md`. With the argument `drills` only what needs no Kafka.
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    drills().await?;
+    if std::env::args().nth(1).as_deref() == Some("drills") {
+        return Ok(());
+    }
     // Kafka's own session time-out: the comparison is with what an operator has.
     let session_timeout = Duration::from_secs(9);
     let options = Options { offsets_replication_factor: 1, session_timeout, ..Options::default() };
@@ -35,6 +40,30 @@ async fn main() -> Result<()> {
     first_verdict(&cluster, &ids[0]).await?;
     memory_and_latency(&cluster, &ids).await?;
     detection(&cluster, &ids).await
+}
+
+/// The drill `large`: 50 brokers with 100,000 groups.
+async fn drills() -> Result<()> {
+    let (mut starts, mut resident) = (Vec::new(), 0);
+    for _ in 0..STARTS {
+        let begun = Instant::now();
+        let drill = UnstuckServer::headless_drill("large").await?;
+        starts.push(begun.elapsed());
+        resident = resident.max(drill.resident_bytes()?);
+    }
+    println!("| drill of 50 brokers and 100,000 groups, {STARTS} starts | min | median | p90 | max |\n|---|---|---|---|---|");
+    println!("{}", row("brokers accept connections", &mut starts));
+    println!("\nResident memory of the brokers: {:.1} MB at most.", mega(resident));
+    let begun = Instant::now();
+    let watched = UnstuckServer::drill("large").await?;
+    while watched.report().await?.groups.total < 100_000 {
+        ensure!(begun.elapsed() < LIMIT, "the groups of the drill are not listed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!("With the app looking at it, all groups are listed after {}; ", millis(begun.elapsed()));
+    tokio::time::sleep(Duration::from_secs(35)).await;
+    println!("two wide looks later both together have {:.1} MB.\n", mega(watched.resident_bytes()?));
+    Ok(())
 }
 
 fn cores() -> usize {
