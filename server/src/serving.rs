@@ -19,6 +19,7 @@ use unstuck_kafka::ClusterConfig;
 
 use crate::assets::Bundle;
 use crate::config::Config;
+use crate::drill::routes::OnLoopback;
 use crate::events::{self, Live};
 use crate::problem::Problem;
 use crate::watched::{Watched, WatchedCluster};
@@ -101,6 +102,8 @@ impl Running {
 
     async fn answer(self, app: Router, listener: TcpListener) -> std::io::Result<()> {
         let Self { tasks, stop } = self;
+        let on_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+        let app = if on_loopback { app.layer(axum::Extension(OnLoopback)) } else { app };
         let listener = listener.tap_io(|connection| {
             // Small answers must not wait for the acknowledgement of earlier ones.
             if let Err(error) = connection.set_nodelay(true) {

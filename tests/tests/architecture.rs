@@ -22,6 +22,9 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("unstuck-wire", &[]),
 ];
 
+/// Which crates the tests of a crate may use besides: the collector's look at drills.
+const TESTS_MAY_USE: [(&str, &str); 1] = [("unstuck-kafka", "unstuck-drill")];
+
 /// The protocol codec, which one crate alone may name.
 const CODEC: &str = concat!("kacrab", "-protocol");
 
@@ -39,7 +42,11 @@ fn packages() -> Result<Vec<Value>> {
 
 fn dependencies(package: &Value) -> Result<BTreeSet<String>> {
     let list = package["dependencies"].as_array().context("dependencies")?;
-    Ok(list.iter().filter_map(|one| one["name"].as_str().map(str::to_owned)).collect())
+    let name = package["name"].as_str().context("a name")?;
+    let for_tests = |one: &Value| {
+        one["kind"] == "dev" && TESTS_MAY_USE.iter().any(|(user, used)| *user == name && one["name"] == *used)
+    };
+    Ok(list.iter().filter(|one| !for_tests(one)).filter_map(|one| one["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// All files that belong to the repository, with their text; binary ones are left out.

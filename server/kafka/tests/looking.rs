@@ -166,14 +166,14 @@ async fn a_broker_that_goes_and_comes_back() {
     let collector = Collector::start(config(drill.bootstrap()));
     wait(&collector, "a working broker", works).await;
 
-    drill.apply(&Action::Stop(ID)).expect("the broker");
+    drill.act(&Action::Stop(ID)).expect("the broker");
     let snapshot = wait(&collector, "refused", |snapshot| trouble(snapshot) == Some(&Why::Refused)).await;
     let sight = broker(&snapshot).expect("there");
     assert!(sight.metadata.known().is_some(), "its last view stays known");
     assert!(sight.groups.known().is_none(), "its listing does not");
     assert!(sight.contact.last_answer < sight.contact.trouble.as_ref().map(|trouble| trouble.since));
 
-    drill.apply(&Action::Start(ID)).expect("the broker");
+    drill.act(&Action::Start(ID)).expect("the broker");
     wait(&collector, "a working broker again", works).await;
     collector.shutdown().await;
 }
@@ -183,7 +183,7 @@ async fn a_hung_broker_is_silent_since_the_unanswered_request() {
     let drill = old("");
     let collector = Collector::start(config(drill.bootstrap()));
     wait(&collector, "a working broker", works).await;
-    drill.apply(&Action::Pause(ID)).expect("the broker");
+    drill.act(&Action::Pause(ID)).expect("the broker");
     let snapshot = wait(&collector, "silence", |snapshot| trouble(snapshot) == Some(&Why::Silent)).await;
     let silent = broker(&snapshot).and_then(|sight| sight.contact.trouble.clone()).expect("silent");
     let deadline = Duration::from_millis(500);
@@ -194,7 +194,7 @@ async fn a_hung_broker_is_silent_since_the_unanswered_request() {
         })
     })
     .await;
-    drill.apply(&Action::Resume(ID)).expect("the broker");
+    drill.act(&Action::Resume(ID)).expect("the broker");
     wait(&collector, "answers again", works).await;
     collector.shutdown().await;
 }
@@ -225,7 +225,7 @@ async fn a_connection_that_merely_ends_is_no_trouble() {
 #[tokio::test]
 async fn nonsense_is_a_malformed_answer_and_hides_nothing_else() {
     let drill = old("");
-    drill.apply(&Action::Fault(nonsense("Metadata"))).expect("a fault");
+    drill.act(&Action::Fault(nonsense("Metadata"))).expect("a fault");
     let collector = Collector::start(config(drill.bootstrap()));
     let snapshot = wait(&collector, "malformed", |snapshot| {
         snapshot
@@ -235,9 +235,9 @@ async fn nonsense_is_a_malformed_answer_and_hides_nothing_else() {
     })
     .await;
     assert!(snapshot.brokers.is_empty());
-    drill.apply(&Action::EndFault("nonsense".to_owned())).expect("it was there");
+    drill.act(&Action::EndFault("nonsense".to_owned())).expect("it was there");
     wait(&collector, "a working broker", works).await;
-    drill.apply(&Action::Fault(nonsense("DescribeGroups"))).expect("a fault");
+    drill.act(&Action::Fault(nonsense("DescribeGroups"))).expect("a fault");
     wait(&collector, "malformed", |snapshot| matches!(trouble(snapshot), Some(Why::Malformed(_)))).await;
     collector.shutdown().await;
 }

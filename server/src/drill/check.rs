@@ -17,8 +17,8 @@ use unstuck_drill::scenario::value::{Partitions, Time};
 use super::watching::{Watching, simulated};
 use crate::cli::Failure;
 
-/// An expectation that names no time is looked at so long after its step.
-const SOON: Duration = Duration::from_secs(5);
+/// How long whoever plays by hand looks at a step of which nothing is expected.
+const A_LOOK: Duration = Duration::from_secs(5);
 
 /// The exit code if a scenario is not as it expects.
 const DIFFERS: u8 = 1;
@@ -36,11 +36,7 @@ pub(super) struct Outcome {
 
 /// Checks scenarios by name or path; all that are built in, if none is named.
 pub(crate) fn run(names: &[String]) -> Result<u8, Failure> {
-    let names = if names.is_empty() {
-        shipped::names()
-    } else {
-        names.to_vec()
-    };
+    let names = if names.is_empty() { shipped::names() } else { names.to_vec() };
     let mut scenarios = Vec::new();
     for name in &names {
         let named = shipped::load(name).map_err(|error| Failure::usage(error.to_string()))?;
@@ -71,6 +67,11 @@ pub(crate) fn run(names: &[String]) -> Result<u8, Failure> {
 
 /// Checks scenarios, as many at once as there are processors.
 pub(super) fn check_all(scenarios: &[(String, Arc<Scenario>)]) -> BTreeMap<String, Outcome> {
+    // The largest first, so that not one of them is played alone at the end.
+    let mut scenarios: Vec<_> = scenarios.iter().collect();
+    scenarios.sort_by_key(|(_, scenario)| {
+        std::cmp::Reverse(scenario.group.iter().map(|group| group.count.unwrap_or(1)).sum::<u32>())
+    });
     let next = std::sync::atomic::AtomicUsize::new(0);
     let outcomes = std::sync::Mutex::new(BTreeMap::new());
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -110,22 +111,17 @@ pub(super) fn check(name: &str, scenario: Arc<Scenario>) -> Outcome {
 /// Looks at the expectations of one step, each at its time.
 async fn look(place: &str, expectations: &[Expect], from: Instant, watching: &Watching, outcome: &mut Outcome) {
     let mut expectations: Vec<&Expect> = expectations.iter().collect();
-    let after = |expect: &Expect| expect.after.map_or(SOON, |time| time.0);
-    expectations.sort_by_key(|expect| after(expect));
+    expectations.sort_by_key(|expect| expect.looked_at());
     if expectations.is_empty() {
-        // Whoever plays by hand looks before going on, too.
-        sleep_until(from + SOON).await;
+        sleep_until(from + A_LOOK).await;
     }
     for expect in expectations {
-        let due = from + after(expect);
-        if due < Instant::now() {
-            outcome.differences.push(format!("{place}: an expectation after {} comes too late", Time(after(expect))));
-            continue;
-        }
-        sleep_until(due).await;
+        let after = expect.looked_at().0;
+        // Scenarios whose next step comes before that are refused when they are read.
+        sleep_until(from + after).await;
         outcome.expectations += 1;
         for difference in differences(expect, watching) {
-            outcome.differences.push(format!("{place}, after {}: {difference}", Time(after(expect))));
+            outcome.differences.push(format!("{place}, after {}: {difference}", Time(after)));
         }
     }
 }

@@ -25,12 +25,17 @@ pub(super) async fn run(arguments: &CtlArgs) -> Result<u8, Failure> {
     let url = base_url("--url", &arguments.url, "unstuck drill NAME")?;
     let url = url.join(PATH).map_err(|error| Failure::usage(format!("--url {:?}: {error}", arguments.url)))?;
     let wishes = wishes(&arguments.wish)?;
-    let client = Client::builder().timeout(TIMEOUT).build();
+    let client = Client::builder().timeout(TIMEOUT);
+    // A proxy cannot reach this machine's loopback, whatever the environment says about it.
+    let client = if on_this_machine(&url) { client.no_proxy() } else { client }.build();
     let client = client.map_err(|error| Failure { code: EXIT_SOFTWARE, message: words(&error) })?;
     let drill = Running { named: &arguments.url, url, client };
     let mut answer = None;
+    let mut done = Vec::new();
     for wish in wishes {
-        answer = Some(drill.ask(Some(wish)).await?);
+        let said = drill.ask(Some(&wish)).await.map_err(|failure| after(&done, failure))?;
+        done.push(wish.to_string());
+        answer = Some(said);
     }
     let answer = match answer {
         Some(answer) => answer,
@@ -61,15 +66,34 @@ fn wishes(wish: &Wish) -> Result<Vec<Value>, Failure> {
         Wish::CutOff(nodes) => each("cut-off", nodes),
         Wish::Reconnect(nodes) => each("reconnect", nodes),
         Wish::Apply { action } => {
-            let action: Value = serde_json::from_str(action).map_err(|error| {
+            let read = serde_json::from_str(action).map_err(|error| error.to_string());
+            let one = |action: Value| match action.as_object().map(serde_json::Map::len) {
+                Some(1) => Ok(action),
+                _ => Err("it is not one object with one key".to_owned()),
+            };
+            let action: Value = read.and_then(one).map_err(|error| {
                 Failure::usage(format!(
-                    "the action is not JSON: {error}\n  It is one action of a scenario file, written as JSON.\n  \
+                    "the action cannot be read: {error}\n  It is one action of a scenario file, written as JSON.\n  \
                      For example: unstuck drill ctl apply '{{\"stop\": 1}}'"
                 ))
             })?;
             vec![json!({ "apply": action })]
         }
     })
+}
+
+/// A failure that came after something was done already.
+fn after(done: &[String], failure: Failure) -> Failure {
+    if done.is_empty() {
+        return failure;
+    }
+    Failure { message: format!("{}\n  Done before that: {}", failure.message, done.join(", ")), ..failure }
+}
+
+fn on_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 struct Running<'a> {
@@ -81,9 +105,9 @@ struct Running<'a> {
 
 impl Running<'_> {
     /// Its status, after it did what it was told, if anything.
-    async fn ask(&self, wish: Option<Value>) -> Result<String, Failure> {
+    async fn ask(&self, wish: Option<&Value>) -> Result<String, Failure> {
         let request = match wish {
-            Some(wish) => self.client.post(self.url.clone()).json(&wish),
+            Some(wish) => self.client.post(self.url.clone()).json(wish),
             None => self.client.get(self.url.clone()),
         };
         let response = request.send().await.map_err(|error| self.no_drill(&words(&error)))?;
@@ -103,7 +127,12 @@ impl Running<'_> {
             }),
             Ok(problem) => {
                 let code = if status == StatusCode::CONFLICT { EXIT_REFUSED } else { crate::cli::EXIT_USAGE };
-                Err(Failure { code, message: format!("{}\n  {}", visible(&problem.detail), visible(&problem.advice)) })
+                let advice = if status == StatusCode::CONFLICT {
+                    "unstuck drill ctl status says how its cluster stands"
+                } else {
+                    "unstuck drill ctl --help has examples"
+                };
+                Err(Failure { code, message: format!("{}\n  Nothing was done.\n  {advice}", visible(&problem.detail)) })
             }
             Err(_) => Err(self.no_drill(&format!("status {}", status.as_u16()))),
         }
@@ -126,12 +155,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_done_before_a_failure_is_told() {
+        let failure = || Failure { code: EXIT_REFUSED, message: "there is no node 99".to_owned() };
+        assert_eq!(after(&[], failure()), failure());
+        let told = after(&["{\"apply\":{\"stop\":1}}".to_owned()], failure());
+        assert_eq!(told.message, "there is no node 99\n  Done before that: {\"apply\":{\"stop\":1}}");
+    }
+
+    #[test]
+    fn a_proxy_is_not_asked_for_this_machine() {
+        let this = |url: &str| on_this_machine(&Url::parse(url).expect("a URL"));
+        assert!(this("http://127.0.0.1:8080") && this("http://[::1]:1") && this("http://LOCALHOST:8080"));
+        assert!(!this("http://drills.example:8080") && !this("http://10.0.0.1"));
+    }
+
+    #[test]
     fn each_broker_is_a_request_of_its_own() {
         let wish = Wish::CutOff(Nodes { ids: vec![1, 2] });
         let sent = wishes(&wish).expect("good usage");
         assert_eq!(sent, [json!({ "apply": { "cut-off": 1 } }), json!({ "apply": { "cut-off": 2 } })]);
         let jump = Wish::Jump { by: "1m 30s".parse().expect("a time") };
         assert_eq!(wishes(&jump).expect("good usage"), [json!({ "jump": "1m 30s" })]);
-        assert_eq!(wishes(&Wish::Apply { action: "{stop: 1}".to_owned() }).expect_err("no JSON").code, 64);
+        for action in ["{stop: 1}", "[]", r#"{"stop": 1, "start": 2}"#] {
+            let refused = wishes(&Wish::Apply { action: action.to_owned() }).expect_err("not one action");
+            assert_eq!(refused.code, 64);
+            assert!(refused.message.contains("unstuck drill ctl apply"), "{}", refused.message);
+        }
     }
 }

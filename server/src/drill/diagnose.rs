@@ -25,8 +25,8 @@ use crate::{logs, poller, text};
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 /// How long a verdict must stand still before it is told.
 const STANDS: Duration = Duration::from_millis(1_200);
-/// How long after a step simulated time is looked at, if its expectations do not say.
-const SOON: Duration = Duration::from_secs(5);
+/// How long after a step simulated time is looked at, if nothing is expected of it.
+const A_LOOK: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "error", environment)?;
@@ -94,9 +94,9 @@ fn number_of(scenario: &Scenario, name: &str) -> Result<usize, Failure> {
 /// The first step of which the scenario expects the worst; `None` if that is its beginning.
 fn worst_step(scenario: &Scenario) -> Option<usize> {
     let worst = |expectations: &[Expect]| {
-        let words = expectations.iter().flat_map(|expect| {
-            expect.worst.iter().chain(expect.group.values()).chain(expect.partition.values())
-        });
+        let words = expectations
+            .iter()
+            .flat_map(|expect| expect.worst.iter().chain(expect.group.values()).chain(expect.partition.values()));
         words.filter_map(|word| Status::from_slug(word)).max().unwrap_or(Status::Working)
     };
     let mut found = (worst(&scenario.expect), None);
@@ -111,7 +111,7 @@ fn worst_step(scenario: &Scenario) -> Option<usize> {
 
 /// The last time after a step at which its scenario looks.
 fn last_look(expectations: &[Expect]) -> Duration {
-    expectations.iter().map(|expect| expect.after.map_or(SOON, |time| time.0)).max().unwrap_or(SOON)
+    expectations.iter().map(|expect| expect.looked_at().0).max().unwrap_or(A_LOOK)
 }
 
 async fn in_simulated_time(name: &str, scenario: Arc<Scenario>, until: Option<usize>) -> Published {
@@ -153,15 +153,15 @@ async fn over_tcp(
     let steps: &[Step] = scenario.step.get(..until.map_or(0, |number| number + 1)).unwrap_or_default();
     for step in steps {
         match step.after {
-            Some(time) => drill.jump(time.0),
+            Some(time) => jump(&drill, time.0).await?,
             None => {
-                drill.jump(looked);
+                jump(&drill, looked).await?;
                 drill.next();
             }
         }
         looked = last_look(&step.expect);
     }
-    drill.jump(looked);
+    jump(&drill, looked).await?;
     collector.look_now();
     let end = Instant::now() + timeout;
     watch
@@ -180,6 +180,10 @@ async fn over_tcp(
     })
 }
 
+async fn jump(drill: &Drill, by: Duration) -> Result<(), Failure> {
+    drill.jump(by).await.map_err(|why| Failure::usage(format!("the scenario cannot be played: {why}")))
+}
+
 /// Follows what is published.
 struct Watch<'a> {
     collector: &'a Collector,
@@ -195,9 +199,9 @@ impl Watch<'_> {
         while let Ok(Ok(())) = timeout_at(end, snapshots.changed()).await {
             let snapshot = Arc::clone(&snapshots.borrow_and_update());
             let last = self.published.take();
-            let (n, sentence) = last.as_ref().map_or((0, String::new()), |last| {
-                (last.seq.n + 1, last.report.headline.sentence.clone())
-            });
+            let (n, sentence) = last
+                .as_ref()
+                .map_or((0, String::new()), |last| (last.seq.n + 1, last.report.headline.sentence.clone()));
             let memory = last.map_or_else(|| Memory::new(snapshot.taken_at), |last: Published| last.memory);
             let next = poller::next_value(Seq { boot: String::new(), n }, snapshot, memory, Timestamp::now());
             if next.report.headline.sentence != sentence {

@@ -21,7 +21,13 @@ const HEADINGS: [Heading; 5] = [
 ];
 
 pub(super) fn run() -> Result<u8, Failure> {
-    let text = listed(&shipped().into_iter().filter_map(|(name, read)| Some((name, read.ok()?))).collect::<Vec<_>>());
+    let broken = |error: unstuck_drill::scenario::ScenarioErrors| Failure {
+        code: crate::cli::EXIT_SOFTWARE,
+        message: format!("a scenario that is built in cannot be read\n  This is a defect in Unstuck.\n  {error}"),
+    };
+    let read = |(name, scenario): (String, Result<Scenario, _>)| Ok((name, scenario.map_err(broken)?));
+    let scenarios: Vec<(String, Scenario)> = shipped().into_iter().map(read).collect::<Result<_, Failure>>()?;
+    let text = listed(&scenarios);
     end_of_output(std::io::stdout().lock().write_all(text.as_bytes()))?;
     Ok(0)
 }

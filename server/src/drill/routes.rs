@@ -4,13 +4,12 @@
 //! browser: what another site sends is refused.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -28,10 +27,14 @@ const FORM: &str = "/drill";
 const API: &str = "/v1/drill";
 /// The largest body, in bytes: an action with hundreds of partitions fits.
 const BODY_LIMIT: usize = 64 * 1024;
-/// The farthest jump: longer ones keep a cluster busy with its own clock.
-const FARTHEST_JUMP: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// What the form can be told to do.
 const WORDS: [&str; 8] = ["next", "restart", "stop", "start", "pause", "resume", "cut-off", "reconnect"];
+
+/// Laid around all routes where the server listens on this machine alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnLoopback;
+
+type Reached = Option<Extension<OnLoopback>>;
 
 /// The form of the pages.
 pub(crate) fn form_router(drill: Arc<Drill>) -> Router {
@@ -70,7 +73,7 @@ impl TryFrom<bool> for Yes {
     }
 }
 
-fn obey(drill: &Drill, wish: Wish) -> Result<(), Problem> {
+async fn obey(drill: &Drill, wish: Wish) -> Result<(), Problem> {
     match wish {
         Wish::Next(Yes) => {
             if !drill.next() {
@@ -78,12 +81,11 @@ fn obey(drill: &Drill, wish: Wish) -> Result<(), Problem> {
             }
         }
         Wish::Restart(Yes) => drill.restart(),
-        Wish::Jump(Time(by)) if by > FARTHEST_JUMP => {
-            return Err(Problem::bad_wish("A jump is at most 30d long.".to_owned(), &[]));
+        Wish::Jump(Time(by)) => {
+            let refused = |why: String| Problem::bad_wish(format!("It cannot jump: {why}."), &[]);
+            drill.jump(by).await.map_err(refused)?;
         }
-        Wish::Jump(Time(by)) => drill.jump(by),
-        // If that is what the next step by hand does, it is that step.
-        Wish::Apply(action) => drill.with(|world| world.act(&action)).map_err(|why| Problem::drill_refused(&why))?,
+        Wish::Apply(action) => drill.act(&action).map_err(|why| Problem::drill_refused(&why))?,
     }
     Ok(())
 }
@@ -95,11 +97,12 @@ async fn status(State(drill): State<Arc<Drill>>, RawQuery(query): RawQuery) -> R
 
 async fn told(
     State(drill): State<Arc<Drill>>,
+    reached: Reached,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Status>, Problem> {
-    of_this_site(&headers)?;
+    of_this_site(&headers, reached.is_some())?;
     no_parameters(query.as_deref())?;
     let content_type = text(&headers, header::CONTENT_TYPE.as_str()).unwrap_or("none");
     let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -108,16 +111,17 @@ async fn told(
     }
     let wish = serde_json::from_slice(&read_body(body, BODY_LIMIT)?)
         .map_err(|error| Problem::bad_wish(format!("The body cannot be read: {error}."), &[]))?;
-    obey(&drill, wish)?;
+    obey(&drill, wish).await?;
     Ok(Json(drill.status()))
 }
 
 async fn pressed(
     State(drill): State<Arc<Drill>>,
+    reached: Reached,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
-    of_this_site(&headers)?;
+    of_this_site(&headers, reached.is_some())?;
     let (mut word, mut node, mut back) = (None, None, None);
     for (name, value) in pairs(&read_body(body, BODY_LIMIT)?)? {
         let field = match name.as_str() {
@@ -132,7 +136,7 @@ async fn pressed(
     }
     let back = local_path(back.as_deref().unwrap_or("/"))?;
     let wish = wish(word.as_deref().unwrap_or_default(), node.as_deref())?;
-    obey(&drill, wish)?;
+    obey(&drill, wish).await?;
     Ok(Redirect::to(back).into_response())
 }
 
@@ -169,16 +173,26 @@ fn local_path(back: &str) -> Result<&str, Problem> {
 
 /// Refuses what a page of another site sends. Browsers say where a request comes from, and pages cannot change what
 /// they say; what says nothing is no browser.
-fn of_this_site(headers: &HeaderMap) -> Result<(), Problem> {
+///
+/// On loopback a name other than `localhost` is another site, too: whoever owns it may let it point to this machine
+/// (DNS rebinding), and the browser would take their page for ours.
+fn of_this_site(headers: &HeaderMap, on_loopback: bool) -> Result<(), Problem> {
+    let host = text(headers, "host").unwrap_or_default();
     let from_here = match (text(headers, "sec-fetch-site"), text(headers, "origin")) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
         (None, Some(origin)) => {
-            let host = text(headers, "host").unwrap_or_default();
             origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
         }
-        (None, None) => true,
+        (None, None) => return Ok(()),
     };
-    if from_here { Ok(()) } else { Err(Problem::cross_site()) }
+    if from_here && (!on_loopback || names_this_machine(host)) { Ok(()) } else { Err(Problem::cross_site()) }
+}
+
+/// Whether an authority is `localhost` or an address rather than a name, whatever its port.
+fn names_this_machine(authority: &str) -> bool {
+    let Ok(authority) = authority.parse::<http::uri::Authority>() else { return false };
+    let host = authority.host().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok()
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -161,6 +161,29 @@ async fn other_sites_are_refused_and_this_one_is_not() {
     }
 }
 
+/// A name that somebody lets point to this machine makes their page look like ours to the browser.
+#[tokio::test]
+async fn on_loopback_a_foreign_name_is_another_site() {
+    let drill = drill();
+    for (host, welcome) in [
+        ("evil.example", false),
+        ("evil.example:8080", false),
+        ("localhost.evil.example:8080", false),
+        ("localhost:8080", true),
+        ("LOCALHOST", true),
+        ("127.0.0.1:8080", true),
+        ("[::1]:8080", true),
+    ] {
+        let origin = format!("http://{host}");
+        let headers = [("host", host), ("origin", origin.as_str()), ("sec-fetch-site", "same-origin")];
+        let on_loopback = routes(&drill).layer(axum::Extension(super::routes::OnLoopback));
+        let response = answer(on_loopback, form("do=restart", &headers)).await;
+        assert_eq!(response.status() == StatusCode::SEE_OTHER, welcome, "{host}");
+        let response = send(&drill, form("do=restart", &headers)).await;
+        assert_eq!(response.status(), StatusCode::SEE_OTHER, "{host}: who listens elsewhere is reached by names");
+    }
+}
+
 #[tokio::test]
 async fn the_api_tells_how_the_drill_is_going() {
     let drill = drill();

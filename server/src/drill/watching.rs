@@ -95,9 +95,8 @@ impl Watching {
     /// Lets the next step happen: now if it comes by hand or by an event, else when its time has come. Returns the
     /// moment; `None` if there is no step left.
     pub(super) async fn next_step(&self) -> Option<Instant> {
-        let (number, by_time) = self.drill.with(|world| {
-            world.next_step().map(|(number, step)| (number, step.after.is_some()))
-        })?;
+        let (number, by_time) =
+            self.drill.with(|world| world.next_step().map(|(number, step)| (number, step.after.is_some())))?;
         if by_time {
             let mut changes = self.drill.changes();
             while self.drill.with(|world| world.happened(number).is_none()) {

@@ -22,7 +22,11 @@ pub(crate) fn report(report: &Report, colours: bool) -> String {
             let count = report.partitions.iter().filter(|partition| partition.status == status).count();
             (count > 0).then(|| format!("{count} {}", status.words()))
         });
-        lines.add(&format!("Coordinators of {} partitions: {}", report.partitions.len(), counts.collect::<Vec<_>>().join(" · ")));
+        lines.add(&format!(
+            "Coordinators of {} partitions: {}",
+            report.partitions.len(),
+            counts.collect::<Vec<_>>().join(" · ")
+        ));
     }
     for (number, finding) in report.findings.iter().enumerate() {
         evidence(&mut lines, finding);

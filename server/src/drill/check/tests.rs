@@ -78,7 +78,8 @@ never = ["stuck", "unknown"]
 
 #[test]
 fn the_same_scenario_gives_the_same_outcome() {
-    let text = format!("{SMALL}\n[[step]]\nname = \"it dies\"\nsay = \"Look.\"\nafter = \"20s\"\ndo = [{{ stop = 1 }}]\n");
+    let text =
+        format!("{SMALL}\n[[step]]\nname = \"it dies\"\nsay = \"Look.\"\nafter = \"20s\"\ndo = [{{ stop = 1 }}]\n");
     let first = checked(&text);
     assert_eq!(first, checked(&text));
     assert_eq!(first.played, Duration::from_secs(25), "five seconds are looked at where nothing is expected");

@@ -42,11 +42,11 @@ end = 5
     let _rust_runs = RustConsumer::start_at(&bootstrap, &rust, "orders", "classic")?;
     joined(&watched, &java, &rust).await?;
 
-    drill.apply(&Action::Stop(2)).map_err(anyhow::Error::msg)?;
+    drill.act(&Action::Stop(2)).map_err(anyhow::Error::msg)?;
     watched.until_groups(&[&java, &rust], Status::Stuck).await;
     ensure!(java_runs.is_running(), "{}", std::fs::read_to_string(&log)?);
 
-    drill.apply(&Action::Start(2)).map_err(anyhow::Error::msg)?;
+    drill.act(&Action::Start(2)).map_err(anyhow::Error::msg)?;
     joined(&watched, &java, &rust).await?;
     ensure!(java_runs.is_running(), "{}", std::fs::read_to_string(&log)?);
     Ok(())

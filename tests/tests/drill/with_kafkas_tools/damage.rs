@@ -153,7 +153,7 @@ members = 1
     let grow = ["--alter", "--topic", "__consumer_offsets", "--partitions", "7"];
     Tools::of(V4_1_1).succeed(Tool::Topics, &bootstrap, &grow).await?;
     for (node, action) in [(false, Action::ShutDown(2)), (true, Action::Start(2))] {
-        drill.apply(&action).map_err(anyhow::Error::msg)?;
+        drill.act(&action).map_err(anyhow::Error::msg)?;
         watched
             .until(format!("broker 2 to answer: {node}"), |now| {
                 let trouble = now.snapshot.brokers.get(&2).is_some_and(|sight| sight.contact.trouble.is_none());

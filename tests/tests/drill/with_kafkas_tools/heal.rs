@@ -140,7 +140,7 @@ members = 1
     watched.until_worst(Status::Working).await;
 
     watched.forget();
-    drill.apply(&Action::Stop(1)).map_err(anyhow::Error::msg)?;
+    drill.act(&Action::Stop(1)).map_err(anyhow::Error::msg)?;
     watched
         .until("all coordinators to be led by others", |now| {
             let wrong = now

@@ -216,12 +216,12 @@ impl<'a> Both<'a> {
 
     fn kill(&self, broker: i32) -> Result<()> {
         self.cluster.kill(broker)?;
-        self.drill.apply(&Action::Stop(broker)).map_err(anyhow::Error::msg)
+        self.drill.act(&Action::Stop(broker)).map_err(anyhow::Error::msg)
     }
 
     async fn start(&self, broker: i32) -> Result<()> {
         self.cluster.restart_and_wait(broker).await?;
-        self.drill.apply(&Action::Start(broker)).map_err(anyhow::Error::msg)
+        self.drill.act(&Action::Start(broker)).map_err(anyhow::Error::msg)
     }
 
     /// Partitions of the offsets topic that have no leader, though this replica is alive.
