@@ -83,8 +83,6 @@ pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
 
 fn told(seen: &Image, name: &str, number: i32, partition: &Partition) -> DescribeTopicPartitionsResponsePartition {
     let offline = |id: &&i32| !seen.brokers.contains_key(id) || partition.offline_on.contains(id);
-    // The one who led last is the last one who left the ISR for the eligible replicas.
-    let last_known = partition.elr.last().copied().filter(|_| partition.isr.is_empty());
     DescribeTopicPartitionsResponsePartition {
         partition_index: number,
         leader_id: seen.leader(name, number).unwrap_or(-1),
@@ -92,7 +90,7 @@ fn told(seen: &Image, name: &str, number: i32, partition: &Partition) -> Describ
         replica_nodes: partition.replicas.clone(),
         isr_nodes: partition.isr.clone(),
         eligible_leader_replicas: Some(partition.elr.clone()),
-        last_known_elr: Some(last_known.into_iter().collect()),
+        last_known_elr: Some(partition.last_known_leader.into_iter().collect()),
         offline_replicas: partition.replicas.iter().filter(offline).copied().collect(),
         ..Default::default()
     }

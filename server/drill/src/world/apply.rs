@@ -28,6 +28,7 @@ impl World {
             Action::MoveController(id) => self.move_controller(*id),
             Action::NoController(none) => {
                 self.no_controller = *none;
+                self.vacancy = None;
                 if *none {
                     self.controller = None;
                     self.changed();
@@ -36,13 +37,18 @@ impl World {
                 }
                 Ok(())
             }
-            Action::Reassign(wanted) => self.reassign_all(wanted),
+            Action::Reassign(wanted) => {
+                self.controller_for("give partitions other replicas")?;
+                self.reassign_all(wanted)
+            }
             Action::AddPartitions(wanted) => self
+                .controller_for("add partitions")?
                 .add_partitions(&wanted.topic, wanted.to)
                 .map_err(|code| format!("{} cannot get {} partitions (error {code})", wanted.topic, wanted.to)),
-            Action::DeleteTopic(name) => {
-                self.delete_topic(name).map_err(|code| format!("{name} cannot be deleted (error {code})"))
-            }
+            Action::DeleteTopic(name) => self
+                .controller_for("delete a topic")?
+                .delete_topic(name)
+                .map_err(|code| format!("{name} cannot be deleted (error {code})")),
             Action::Configure(wanted) => self.configure(wanted),
             Action::Coordinators(wanted) => {
                 self.set_coordinators(wanted);
@@ -90,6 +96,11 @@ impl World {
         }
     }
 
+    /// The cluster, if there is a controller to do what is wanted.
+    fn controller_for(&mut self, what: &str) -> Result<&mut Self, String> {
+        if self.controller.is_some() { Ok(self) } else { Err(format!("there is no controller to {what}")) }
+    }
+
     fn known_broker(&self, id: i32) -> Result<(), String> {
         match self.nodes.get(&id) {
             Some(node) if node.is_broker => Ok(()),
@@ -112,8 +123,12 @@ impl World {
             node.shards.clear();
         }
         self.falls_silent(id);
+        if let Some(vacancy) = self.vacancy.as_mut().filter(|vacancy| vacancy.node == id) {
+            vacancy.died = true;
+        }
         if orderly {
             // It says goodbye, so nobody waits for its session to end.
+            self.vacancy = None;
             if self.controller.is_none() {
                 self.new_controller();
             }
@@ -171,6 +186,7 @@ impl World {
             node.silence += 1;
             node.silent_since = None;
             if self.controller.is_none() {
+                self.resume_controller();
                 self.new_controller();
             } else {
                 self.tell(id);
@@ -220,7 +236,7 @@ impl World {
                 partition.zookeeper = Some(Registered {
                     leader: facts.leader.unwrap_or(partition.leader),
                     isr: facts.isr.clone().unwrap_or_else(|| partition.isr.clone()),
-                    epoch: facts.epoch.unwrap_or(partition.epoch + 1),
+                    epoch: facts.epoch.unwrap_or(partition.epoch.saturating_add(1)),
                 });
             }
         }
@@ -233,6 +249,7 @@ impl World {
             return Err(format!("node {id} does not run, so it cannot become controller"));
         }
         self.controller = Some(id);
+        self.vacancy = None;
         self.controller_epoch += 1;
         // A new controller reads everything anew: what ZooKeeper holds, and who waits for a leader.
         for name in self.topics.keys().cloned().collect::<Vec<_>>() {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::configs::texts;
-use super::coordinator::ShardState;
+use super::coordinator::{OFFSETS_TOPIC_CONFIGS, ShardState};
 use super::groups::{GroupState, MemberState};
 use super::image::Image;
-use super::reassign::{id_of, spread};
+use super::reassign::id_of;
 use super::timeline::Timeline;
 use super::{Node, OFFSETS_TOPIC, Partition, REBALANCE_EVERY, Timer, Topic, World};
 use crate::scenario::model::{BrokerState, Coordinator, Group, GroupType, Members, Mode, Offsets};
@@ -35,6 +35,7 @@ impl World {
             cluster_id: scenario.cluster.id.clone().unwrap_or_else(|| cluster_id(name)),
             nodes,
             controller,
+            vacancy: None,
             controller_epoch: 1,
             no_controller: false,
             topics: BTreeMap::new(),
@@ -84,7 +85,7 @@ impl World {
             let partitions = (0..topic.partitions).map(|number| self.partition_at_start(topic, number)).collect();
             let mut configs = texts(&topic.configs);
             if name == OFFSETS_TOPIC {
-                for (config, value) in [("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600")] {
+                for (config, value) in OFFSETS_TOPIC_CONFIGS {
                     configs.entry(config.to_owned()).or_insert_with(|| value.to_owned());
                 }
             }
@@ -126,7 +127,8 @@ impl World {
                 shard.state = ShardState::Serving;
             }
         }
-        let said: Vec<_> = self.scenario.topic.get(OFFSETS_TOPIC).map(|topic| topic.partition.clone()).unwrap_or_default();
+        let said: Vec<_> =
+            self.scenario.topic.get(OFFSETS_TOPIC).map(|topic| topic.partition.clone()).unwrap_or_default();
         for partition in said {
             if let Some(state) = partition.coordinator.filter(|state| *state != Coordinator::Serving) {
                 let wanted = crate::scenario::action::Coordinators { partitions: partition.id, state, r#for: None };
@@ -136,19 +138,14 @@ impl World {
     }
 
     fn partition_at_start(&self, topic: &model::Topic, number: i32) -> Partition {
-        let brokers = &self.scenario.cluster.brokers;
-        let at = usize::try_from(number).unwrap_or(0);
-        let mut partition = spread(brokers, at, topic.replication_factor.unwrap_or(1));
-        if !topic.replicas.is_empty() {
-            partition.replicas.clone_from(&topic.replicas);
-        }
-        partition.bytes = topic.bytes.map_or(1 << 20, |size| size.0);
-        partition.end = topic.end.unwrap_or(1000);
+        let mut partition = Partition {
+            replicas: topic.replicas_of(number, &self.scenario.cluster.brokers),
+            bytes: topic.bytes.map_or(1 << 20, |size| size.0),
+            end: topic.end.unwrap_or(1000),
+            ..Partition::default()
+        };
         let (mut isr, mut leader) = (None, None);
         for said in topic.partition.iter().filter(|said| said.id.contains(number)) {
-            if let Some(replicas) = &said.replicas {
-                partition.replicas.clone_from(replicas);
-            }
             isr = said.isr.clone().or(isr);
             leader = said.leader.or(leader);
             partition.epoch = said.epoch.unwrap_or(partition.epoch);
@@ -176,6 +173,9 @@ impl World {
             };
             partition.replicas.iter().find(able).copied().unwrap_or(-1)
         });
+        // Who left the ISR last led until then.
+        partition.last_known_leader =
+            partition.elr.last().copied().filter(|_| partition.leader < 0 && partition.isr.is_empty());
         partition
     }
 
@@ -187,7 +187,8 @@ impl World {
         };
         let state = self.group_state(group);
         for number in 1..=group.count.unwrap_or(1) {
-            let id = if group.count.is_some() { group.id.replace("{n}", &number.to_string()) } else { group.id.clone() };
+            let id =
+                if group.count.is_some() { group.id.replace("{n}", &number.to_string()) } else { group.id.clone() };
             if let Some(partition) = self.place(&id, count) {
                 self.logs.entry(partition).or_default().insert(id, Arc::clone(&state));
             }
@@ -227,9 +228,10 @@ impl World {
                 }
             }
         }
-        let state = group.state.clone().unwrap_or_else(|| {
-            if members.is_empty() { "Empty".to_owned() } else { "Stable".to_owned() }
-        });
+        let state = group
+            .state
+            .clone()
+            .unwrap_or_else(|| if members.is_empty() { "Empty".to_owned() } else { "Stable".to_owned() });
         let protocol = match group.r#type {
             GroupType::Simple => "",
             GroupType::Consumer => "uniform",

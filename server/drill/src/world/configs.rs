@@ -1,11 +1,14 @@
 //! Settings of brokers and topics.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Node, Topic, World};
 use crate::recorded::recorded;
 use crate::scenario::action::Configure;
 use crate::scenario::model::{Event, Mode, Release, Setting};
+
+const MIN_ISR: &str = "min.insync.replicas";
 
 /// A broker's setting, if nobody set it. Of no use for what depends on the machine.
 pub(super) fn broker_default(release: Release, name: &str) -> Option<String> {
@@ -63,7 +66,7 @@ impl World {
     pub fn configure_topic(&mut self, name: &str, changes: &[(String, Option<String>)]) -> Result<(), String> {
         let Some(topic) = self.topic_mut(name) else { return Err(format!("there is no topic `{name}`")) };
         change(&mut topic.configs, changes);
-        let min_isr_changes = changes.iter().any(|(config, _)| config == "min.insync.replicas");
+        let min_isr_changes = changes.iter().any(|(config, _)| config == MIN_ISR);
         if min_isr_changes {
             // An update of min.insync.replicas clears the eligible leader replicas (KIP-966).
             for partition in &mut topic.partitions {
@@ -90,8 +93,12 @@ impl World {
     pub fn configure_broker(&mut self, id: Option<i32>, changes: &[(String, Option<String>)]) -> Result<(), String> {
         let ids: Vec<i32> = match id {
             Some(id) => vec![id],
-            None => self.brokers().map(|node| node.id).collect(),
+            // Controllers too: they elect.
+            None => self.nodes.keys().copied().collect(),
         };
+        if let Some(why) = self.min_isr_refused(id, changes) {
+            return Err(why);
+        }
         let known = &recorded(self.release(), self.mode()).broker_configs;
         for broker in ids {
             let Some(node) = self.nodes.get_mut(&broker) else { return Err(format!("there is no broker {broker}")) };
@@ -104,6 +111,17 @@ impl World {
             }
             node.configs_changed();
         }
+        if changes.iter().any(|(config, _)| config == MIN_ISR) {
+            // As with a topic's own: the eligible leader replicas of all topics (KIP-966).
+            for topic in self.topics.values_mut() {
+                if topic.partitions.iter().any(|partition| !partition.elr.is_empty()) {
+                    for partition in &mut Arc::make_mut(topic).partitions {
+                        partition.elr.clear();
+                    }
+                }
+            }
+            self.publish();
+        }
         let unclean = changes.iter().any(|(config, _)| config == "unclean.leader.election.enable");
         if unclean && self.controller.is_some() {
             self.retry_leaderless();
@@ -114,6 +132,19 @@ impl World {
         self.event(&Event::ConfigChanged("*".to_owned()));
         self.leaders_back();
         Ok(())
+    }
+
+    /// Why brokers' `min.insync.replicas` cannot be changed so, in words. With eligible leader replicas it is the
+    /// cluster's alone, and always set (`ConfigurationControlManager`, 4.1).
+    fn min_isr_refused(&self, id: Option<i32>, changes: &[(String, Option<String>)]) -> Option<String> {
+        let change = changes.iter().find(|(config, _)| config == MIN_ISR).filter(|_| self.keeps_elr())?;
+        match (id, &change.1) {
+            (Some(_), _) => {
+                Some(format!("with eligible leader replicas, {MIN_ISR} is set for all brokers, not for one"))
+            }
+            (None, None) => Some(format!("with eligible leader replicas, {MIN_ISR} of all brokers cannot be removed")),
+            (None, Some(_)) => None,
+        }
     }
 
     pub(super) fn configure(&mut self, wanted: &Configure) -> Result<(), String> {

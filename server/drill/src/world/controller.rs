@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{OFFSETS_TOPIC, QUORUM_ELECTION, REBALANCE_EVERY, REGISTRATION, Timer, World};
+use super::{OFFSETS_TOPIC, Partition, QUORUM_ELECTION, REBALANCE_EVERY, REGISTRATION, Timer, Vacancy, World};
 use crate::scenario::action::ElectionType;
 use crate::scenario::model::{BrokerState, Event, Mode, Release};
 
@@ -50,8 +50,11 @@ impl World {
             return self.brokers().map(|node| node.id).find(able).filter(|_| !self.no_controller);
         }
         let voters = self.voters();
-        let running: Vec<i32> =
-            voters.iter().copied().filter(|id| self.nodes.get(id).is_some_and(|node| node.state == BrokerState::Running)).collect();
+        let running: Vec<i32> = voters
+            .iter()
+            .copied()
+            .filter(|id| self.nodes.get(id).is_some_and(|node| node.state == BrokerState::Running))
+            .collect();
         (running.len() * 2 > voters.len()).then(|| running.first().copied()).flatten()
     }
 
@@ -60,19 +63,23 @@ impl World {
         let timeout = self.session_timeout();
         let now = self.now;
         let Some(node) = self.nodes.get_mut(&id) else { return };
-        node.silence += 1;
-        node.silent_since = Some(now);
-        let silence = node.silence;
-        if node.is_broker {
-            self.after(timeout, Timer::SessionEnds { node: id, silence });
+        // Who hangs and then dies was heard of last when it began to hang: its session does not begin anew.
+        if node.silent_since.is_none() {
+            node.silence += 1;
+            node.silent_since = Some(now);
+            let silence = node.silence;
+            if node.is_broker {
+                self.after(timeout, Timer::SessionEnds { node: id, silence });
+            }
         }
         self.note_missing_leaders();
         let majority = self.mode() == Mode::Zookeeper || self.candidate().is_some();
-        if self.controller == Some(id) || !majority {
+        if let Some(controller) = self.controller.filter(|controller| *controller == id || !majority) {
             self.controller = None;
             // ZooKeeper: the controller's node goes with its session. KRaft: the others vote.
-            let vacancy = if self.mode() == Mode::Zookeeper { timeout } else { QUORUM_ELECTION };
-            self.after(vacancy, Timer::NewController);
+            let vacant = if self.mode() == Mode::Zookeeper { timeout } else { QUORUM_ELECTION };
+            self.vacancy = Some(Vacancy { node: controller, since: now, until: now + vacant, died: false });
+            self.after(vacant, Timer::NewController);
         }
         self.changed();
     }
@@ -97,7 +104,9 @@ impl World {
         if over {
             return;
         }
-        if self.mode() == Mode::Zookeeper && let Some(node) = self.nodes.get_mut(&id) {
+        if self.mode() == Mode::Zookeeper
+            && let Some(node) = self.nodes.get_mut(&id)
+        {
             // Its node in ZooKeeper is gone whether or not a controller sees it.
             node.registered = false;
         }
@@ -107,11 +116,34 @@ impl World {
         }
     }
 
+    /// The controller that was not heard of for a while goes on, if nobody could take over in the meantime: with
+    /// ZooKeeper its session did not end, with KRaft no other voter began an election.
+    pub(super) fn resume_controller(&mut self) {
+        let Some(vacancy) = self.vacancy.filter(|vacancy| !vacancy.died && self.now < vacancy.until) else { return };
+        let runs = self.nodes.get(&vacancy.node).is_some_and(|node| node.state == BrokerState::Running);
+        if runs && self.candidate().is_some() {
+            self.vacancy = None;
+            self.controller = Some(vacancy.node);
+            // Whose session ended meanwhile it finds out now.
+            let timeout = self.session_timeout();
+            let (from, to) = (vacancy.since, self.now);
+            let ended = |since: Duration| since + timeout > from && since + timeout <= to;
+            let gone: Vec<i32> =
+                self.brokers().filter(|node| node.silent_since.is_some_and(ended)).map(|node| node.id).collect();
+            for id in gone {
+                self.broker_failed(id);
+            }
+            self.takes_up();
+        }
+    }
+
+    /// Somebody becomes controller, unless there is one or it is not known yet that there is none.
     pub(super) fn new_controller(&mut self) {
-        if self.controller.is_some() {
+        if self.controller.is_some() || self.vacancy.is_some_and(|vacancy| self.now < vacancy.until) {
             return;
         }
         let Some(candidate) = self.candidate() else { return };
+        self.vacancy = None;
         self.controller = Some(candidate);
         self.controller_epoch += 1;
         let timeout = self.session_timeout();
@@ -131,6 +163,11 @@ impl World {
                 self.after(timeout, Timer::SessionEnds { node: id, silence });
             }
         }
+        self.takes_up();
+    }
+
+    /// A controller sees to what came about while there was none.
+    fn takes_up(&mut self) {
         // Brokers that wait for somebody to register with.
         let waiting: Vec<(i32, u64)> = self
             .nodes
@@ -206,7 +243,7 @@ impl World {
                         && let Some(changed) = self.topic_mut(&name).and_then(|topic| topic.partitions.get_mut(number))
                         && changed.isr != partition.isr
                     {
-                        changed.epoch += 1;
+                        changed.next_epoch();
                     }
                     self.disagrees_with_zookeeper(&name, number, id);
                 }
@@ -224,24 +261,27 @@ impl World {
         {
             partition.isr = registered.isr.iter().copied().filter(|id| *id != failed).collect();
             partition.leader = -1;
-            partition.epoch = registered.epoch + 1;
+            partition.epoch = registered.epoch.saturating_add(1);
             partition.partition_epoch += 1;
         }
     }
 
     /// An election because the leader is gone (`OfflinePartitionLeaderElectionStrategy`, `PartitionChangeBuilder`).
     pub(super) fn elect_offline(&mut self, name: &str, number: usize) -> ElectionOutcome {
-        let Some(topic) = self.topics.get(name).cloned() else { return ElectionOutcome::Unknown };
-        let unclean = self.unclean_allowed(&topic);
+        let Some(topic) = self.topics.get(name) else { return ElectionOutcome::Unknown };
+        let unclean = self.unclean_allowed(topic);
         self.elect_one(name, number, unclean)
     }
 
     fn elect_one(&mut self, name: &str, number: usize, unclean: bool) -> ElectionOutcome {
-        let Some(topic) = self.topics.get(name).cloned() else { return ElectionOutcome::Unknown };
-        let Some(partition) = topic.partitions.get(number) else { return ElectionOutcome::Unknown };
-        let trusted = if partition.isr.is_empty() { &partition.elr } else { &partition.isr };
+        let Some(partition) = self.topics.get(name).and_then(|topic| topic.partitions.get(number)) else {
+            return ElectionOutcome::Unknown;
+        };
+        let trusted = partition.trusted();
         let live = |id: &&i32| self.eligible(partition, **id);
-        let clean = partition.replicas.iter().find(|id| trusted.contains(id) && live(id)).copied();
+        // Last of all who led last, who has all that there was (`PartitionChangeBuilder.canElectLastKnownLeader`).
+        let last = partition.last_known_leader.as_ref().filter(|_| trusted.is_empty()).filter(live);
+        let clean = partition.replicas.iter().find(|id| trusted.contains(id) && live(id)).or(last).copied();
         let dirty = partition.replicas.iter().find(live).copied().filter(|_| unclean);
         let leader = clean.or(dirty);
         let loses = clean.is_none() && dirty.is_some();
@@ -261,7 +301,9 @@ impl World {
             partition.left_behind.clear();
             partition.end = partition.end.min(partition.end / 2);
             partition.lead_by(leader);
-            if name == OFFSETS_TOPIC && let Ok(number) = i32::try_from(number) {
+            if name == OFFSETS_TOPIC
+                && let Ok(number) = i32::try_from(number)
+            {
                 // What the new leader never had is lost.
                 self.logs.insert(number, left);
             }
@@ -320,11 +362,9 @@ impl World {
                 if Some(partition.leader) == preferred {
                     return ElectionOutcome::NotNeeded;
                 }
-                let trusted = if partition.isr.is_empty() { &partition.elr } else { &partition.isr };
-                match preferred.filter(|id| trusted.contains(id) && self.eligible(partition, *id)) {
+                match preferred.filter(|id| partition.trusted().contains(id) && self.eligible(partition, *id)) {
                     Some(id) => {
-                        if let Some(partition) =
-                            self.topic_mut(name).and_then(|topic| topic.partitions.get_mut(number))
+                        if let Some(partition) = self.topic_mut(name).and_then(|topic| topic.partitions.get_mut(number))
                         {
                             if partition.isr.is_empty() {
                                 partition.isr = vec![id];
@@ -352,16 +392,28 @@ impl World {
         if self.controller.is_none() || self.brokers().any(|node| off(&node.id)) {
             return;
         }
-        let mut moved = false;
-        let names: Vec<String> = self.topics.keys().cloned().collect();
-        for name in names {
-            for number in 0..self.topics[&name].partitions.len() {
-                let has_leader = self.topics[&name].partitions[number].leader >= 0;
-                moved |= has_leader
-                    && self.elect_asked(&name, number, ElectionType::Preferred) == ElectionOutcome::Elected;
-            }
+        // Almost always nothing is to be done, so that is found out first: there may be a hundred thousand partitions, and
+        // somebody may let a day pass at once.
+        let away = |partition: &Partition| {
+            partition.leader >= 0
+                && partition.replicas.first().is_some_and(|preferred| {
+                    *preferred != partition.leader
+                        && partition.trusted().contains(preferred)
+                        && self.eligible(partition, *preferred)
+                })
+        };
+        let away: Vec<(String, usize)> = self
+            .topics
+            .iter()
+            .flat_map(|(name, topic)| {
+                let numbers = topic.partitions.iter().enumerate().filter(|(_, partition)| away(partition));
+                numbers.map(|(number, _)| (name.clone(), number))
+            })
+            .collect();
+        for (name, number) in &away {
+            self.elect_asked(name, *number, ElectionType::Preferred);
         }
-        if moved {
+        if !away.is_empty() {
             self.publish();
         }
     }

@@ -35,6 +35,10 @@ pub(crate) const LOADING: i16 = 14;
 pub(crate) const NOT_AVAILABLE: i16 = 15;
 pub(crate) const NOT_COORDINATOR: i16 = 16;
 
+/// The settings that the offsets topic is made with (`GroupCoordinator.offsetsTopicConfigs`).
+pub(super) const OFFSETS_TOPIC_CONFIGS: [(&str, &str); 3] =
+    [("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600")];
+
 /// How fast a coordinator reads its log, in bytes per millisecond (100 MB/s).
 const LOAD_SPEED: u64 = 100_000;
 /// A load takes at least so long: until its turn comes.
@@ -208,8 +212,11 @@ impl World {
         let Some(node) = self.nodes.get(&by) else { return };
         let factor = node.number("offsets.topic.replication.factor").and_then(|factor| usize::try_from(factor).ok());
         let count = node.number("offsets.topic.num.partitions").and_then(|count| i32::try_from(count).ok());
-        let configs = [("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600")];
-        let configs = configs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        if self.controller.is_none() {
+            // Nobody makes it; the next request asks anew.
+            return;
+        }
+        let configs = OFFSETS_TOPIC_CONFIGS.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         // More replicas than live brokers: it fails, each time anew, and nobody is told (KIP-115).
         let _failed = self.create_topic(OFFSETS_TOPIC, count.unwrap_or(50), factor.unwrap_or(3), configs);
     }

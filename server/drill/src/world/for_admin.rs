@@ -58,13 +58,17 @@ impl World {
         self.controller_epoch
     }
 
-    /// Whether a topic may be led by a replica that lacks data: its own setting, or else the brokers'.
+    /// Whether a topic may be led by a replica that lacks data: its own setting, or else that of the controller, who
+    /// elects.
     #[must_use]
     pub fn unclean_allowed(&self, topic: &Topic) -> bool {
         const NAME: &str = "unclean.leader.election.enable";
         match topic.configs.get(NAME) {
             Some(value) => value == "true",
-            None => self.brokers().any(|node| node.configs.get(NAME).is_some_and(|value| value == "true")),
+            None => {
+                let node = self.controller.and_then(|id| self.nodes.get(&id)).or_else(|| self.brokers().next());
+                node.and_then(|node| node.config(NAME)).as_deref() == Some("true")
+            }
         }
     }
 

@@ -63,8 +63,12 @@ impl World {
         self.image = image;
         self.note_missing_leaders();
         if self.controller.is_some() {
-            let told: Vec<i32> =
-                self.nodes.values().filter(|node| node.is_broker && node.registered && node.heard()).map(|node| node.id).collect();
+            let told: Vec<i32> = self
+                .nodes
+                .values()
+                .filter(|node| node.is_broker && node.registered && node.heard())
+                .map(|node| node.id)
+                .collect();
             for id in told {
                 self.tell(id);
             }
@@ -137,7 +141,9 @@ fn altered(image: &Image, view: &View) -> Image {
 pub(super) fn set(topic: &mut Topic, facts: &SetPartitions) {
     let count = i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
     for number in facts.partitions.of(count) {
-        let Some(partition) = usize::try_from(number).ok().and_then(|at| topic.partitions.get_mut(at)) else { continue };
+        let Some(partition) = usize::try_from(number).ok().and_then(|at| topic.partitions.get_mut(at)) else {
+            continue;
+        };
         if let Some(replicas) = &facts.replicas {
             partition.replicas.clone_from(replicas);
         }
@@ -156,7 +162,9 @@ pub(super) fn set(topic: &mut Topic, facts: &SetPartitions) {
         match (facts.leader, facts.epoch) {
             (Some(leader), None) if leader != partition.leader => partition.lead_by(leader),
             (leader, epoch) => {
-                partition.leader = leader.unwrap_or(partition.leader);
+                let leader = leader.unwrap_or(partition.leader);
+                partition.last_led_by(leader);
+                partition.leader = leader;
                 partition.epoch = epoch.unwrap_or(partition.epoch);
                 partition.partition_epoch += 1;
             }

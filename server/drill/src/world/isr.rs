@@ -1,7 +1,7 @@
 //! In-sync replicas: who leaves them, who comes back, and whether writes are accepted.
 
 use super::coordinator::{NOT_AVAILABLE, NOT_COORDINATOR, new_coordinator};
-use super::{CATCH_UP, OFFSETS_TOPIC, Partition, Timer, Topic, World};
+use super::{CATCH_UP, Node, OFFSETS_TOPIC, Partition, Timer, Topic, World};
 use crate::scenario::model::{BrokerState, Mode, Release};
 
 impl World {
@@ -9,11 +9,9 @@ impl World {
     /// more than there are replicas (KAFKA-15583).
     #[must_use]
     pub fn effective_min_isr(&self, topic: &Topic, partition: &Partition) -> usize {
-        let set = topic.configs.get("min.insync.replicas").cloned().or_else(|| {
-            self.brokers().find_map(|node| node.configs.get("min.insync.replicas").cloned())
-        });
-        let min = set.and_then(|text| text.parse().ok()).unwrap_or(1);
-        if self.release() >= Release::V3_9 { min.min(partition.replicas.len()) } else { min }
+        // The leader decides. While there is none nobody writes; then the first broker's setting is as good as any.
+        let node = self.nodes.get(&partition.leader).or_else(|| self.brokers().next());
+        node.map_or(1, |node| min_isr_of(node, topic, partition))
     }
 
     /// Whether a broker can write to an offsets partition that it leads: enough in-sync replicas, and each of them
@@ -27,10 +25,9 @@ impl World {
         let topic = node.seen().topics.get(OFFSETS_TOPIC).ok_or(NOT_COORDINATOR)?;
         let at = usize::try_from(partition).map_err(|_| NOT_COORDINATOR)?;
         let partition = topic.partitions.get(at).ok_or(NOT_COORDINATOR)?;
-        let enough = partition.isr.len() >= self.effective_min_isr(topic, partition);
+        let enough = partition.isr.len() >= min_isr_of(node, topic, partition);
         let moves = partition.isr.iter().all(|id| {
-            *id == broker
-                || (node.state != BrokerState::CutOff && self.nodes.get(id).is_some_and(super::Node::heard))
+            *id == broker || (node.state != BrokerState::CutOff && self.nodes.get(id).is_some_and(super::Node::heard))
         });
         if enough && moves { Ok(()) } else { Err(NOT_AVAILABLE) }
     }
@@ -44,7 +41,7 @@ impl World {
             let Some(partition) = usize::try_from(partition).ok().and_then(|at| topic.partitions.get(at)) else {
                 return false;
             };
-            new_coordinator(node.release) || partition.isr.len() >= self.effective_min_isr(topic, partition)
+            new_coordinator(node.release) || partition.isr.len() >= min_isr_of(node, topic, partition)
         });
         if waits { std::time::Duration::from_secs(5) } else { std::time::Duration::ZERO }
     }
@@ -65,16 +62,16 @@ impl World {
     /// Takes a replica out of the ISR. The last member stays, unless eligible leader replicas are kept.
     pub(super) fn leave_isr(&mut self, name: &str, number: usize, id: i32) {
         let keeps_elr = self.keeps_elr();
-        let log = (name == OFFSETS_TOPIC)
-            .then(|| i32::try_from(number).ok().and_then(|number| self.logs.get(&number)).cloned())
-            .flatten()
-            .unwrap_or_default();
-        let Some(topic) = self.topics.get(name).cloned() else { return };
+        let Some(topic) = self.topics.get(name) else { return };
         let Some(before) = topic.partitions.get(number) else { return };
         if !before.isr.contains(&id) || (before.isr.len() == 1 && !keeps_elr) {
             return;
         }
-        let min = self.effective_min_isr(&topic, before);
+        let min = self.effective_min_isr(topic, before);
+        let log = (name == OFFSETS_TOPIC)
+            .then(|| i32::try_from(number).ok().and_then(|number| self.logs.get(&number)).cloned())
+            .flatten()
+            .unwrap_or_default();
         let Some(partition) = self.topic_mut(name).and_then(|topic| topic.partitions.get_mut(number)) else { return };
         partition.isr.retain(|member| *member != id);
         partition.partition_epoch += 1;
@@ -119,8 +116,8 @@ impl World {
     }
 
     fn join_isr(&mut self, name: &str, number: usize, joining: &[i32]) {
-        let Some(topic) = self.topics.get(name).cloned() else { return };
-        let min = topic.partitions.get(number).map_or(1, |partition| self.effective_min_isr(&topic, partition));
+        let Some(topic) = self.topics.get(name) else { return };
+        let min = topic.partitions.get(number).map_or(1, |partition| self.effective_min_isr(topic, partition));
         let Some(partition) = self.topic_mut(name).and_then(|topic| topic.partitions.get_mut(number)) else { return };
         // Behind those that stayed (seen on 4.1.1, 3.9.1 and 2.8.2).
         partition.isr.extend_from_slice(joining);
@@ -138,4 +135,12 @@ impl World {
     pub(super) fn catch_up_soon(&mut self) {
         self.after(CATCH_UP, Timer::CaughtUp);
     }
+}
+
+/// The fewest in-sync replicas with which this broker, as leader, accepts writes.
+fn min_isr_of(node: &Node, topic: &Topic, partition: &Partition) -> usize {
+    const NAME: &str = "min.insync.replicas";
+    let set = topic.configs.get(NAME).cloned().or_else(|| node.config(NAME));
+    let min = set.and_then(|text| text.parse().ok()).unwrap_or(1);
+    if node.release >= Release::V3_9 { min.min(partition.replicas.len()) } else { min }
 }

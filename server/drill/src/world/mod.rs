@@ -37,17 +37,17 @@ pub use self::faults::{Met, Reachable};
 pub use self::for_admin::{Commits, Refusal, Rule};
 pub use self::groups::{GroupState, MemberState, OffsetsLog};
 pub use self::image::{Endpoint, Image};
+use self::membership::Membership;
 pub use self::membership::{Asking, JoinOutcome, Joined, Joining, SyncOutcome, Syncing};
 pub use self::node::Node;
 pub use self::reassign::ReassignmentError;
 pub(crate) use self::reassign::id_of;
 pub use self::status::{NodeStatus, Status, StepState, StepStatus};
-pub use self::topic::{Partition, Topic};
-use self::membership::Membership;
 use self::timeline::Timeline;
+pub use self::topic::{Partition, Topic};
 use crate::scenario::Scenario;
-use crate::scenario::model::{Acl, Implementation, Mode, Release};
 use crate::scenario::action::Fault;
+use crate::scenario::model::{Acl, Implementation, Mode, Release};
 
 /// The topic that holds groups and their committed offsets.
 pub const OFFSETS_TOPIC: &str = unstuck_diagnosis::OFFSETS_TOPIC;
@@ -62,6 +62,8 @@ pub struct World {
     nodes: BTreeMap<i32, Node>,
     /// The active controller; `None` while there is none.
     controller: Option<i32>,
+    /// While there is none: who was it, and until when nobody takes over.
+    vacancy: Option<Vacancy>,
     /// Goes up with each new controller.
     controller_epoch: i32,
     /// ZooKeeper: nobody becomes controller.
@@ -83,6 +85,19 @@ pub struct World {
     version: u64,
     /// Goes up with each question whose answer Kafka draws by lot.
     lot: u64,
+}
+
+/// A controller that is not heard of, until somebody takes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Vacancy {
+    /// Who it was.
+    node: i32,
+    /// Since when (scenario time).
+    since: Duration,
+    /// Before then nobody takes over.
+    until: Duration,
+    /// Its process is gone, so it does not go on as controller even if it is back in time.
+    died: bool,
 }
 
 /// What happens by itself after a time.
@@ -179,7 +194,7 @@ impl World {
         self.nodes.values().filter(|node| node.is_broker)
     }
 
-    /// A node; asking for one that there is not is a defect of the caller, so the first broker's facts do.
+    /// A node; `None` if there is none with this id.
     #[must_use]
     pub fn node(&self, id: i32) -> Option<&Node> {
         self.nodes.get(&id)

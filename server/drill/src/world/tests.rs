@@ -1,7 +1,9 @@
 //! The cluster without any socket, in virtual time: what happens when brokers come and go, and what remedies do.
 
+mod controllers;
 mod incidents;
 mod remedies;
+mod settings;
 mod timeline;
 
 use std::sync::Arc;

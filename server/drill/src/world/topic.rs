@@ -32,6 +32,8 @@ pub struct Partition {
     pub partition_epoch: i32,
     /// Eligible leader replicas (KIP-966).
     pub elr: Vec<i32>,
+    /// Who led last, while nobody leads and nobody is in sync (KIP-966, `LastKnownElr`).
+    pub last_known_leader: Option<i32>,
     /// Brokers whose log directory of this replica has failed.
     pub offline_on: BTreeSet<i32>,
     /// Replicas that run and yet do not catch up, until their broker restarts.
@@ -61,9 +63,30 @@ pub(super) struct Registered {
 impl Partition {
     /// Gives it a leader (or -1) and what follows: the next leader epoch.
     pub(super) fn lead_by(&mut self, leader: i32) {
+        self.last_led_by(leader);
         self.leader = leader;
-        self.epoch += 1;
+        self.next_epoch();
         self.partition_epoch += 1;
+    }
+
+    /// The next leader epoch. A scenario may begin with any, so it can be the last one already.
+    pub(super) fn next_epoch(&mut self) {
+        self.epoch = self.epoch.saturating_add(1);
+    }
+
+    /// Keeps who led last, before `next` (-1: nobody) does: a leader that goes and leaves nobody in sync
+    /// (`PartitionChangeBuilder.maybeUpdateLastKnownLeader`). Whoever leads next ends that.
+    pub(super) fn last_led_by(&mut self, next: i32) {
+        if next >= 0 {
+            self.last_known_leader = None;
+        } else if self.leader >= 0 && self.isr.is_empty() {
+            self.last_known_leader = Some(self.leader);
+        }
+    }
+
+    /// Whose logs are complete: the ISR, or, if that is empty, the eligible leader replicas (KIP-966).
+    pub(super) fn trusted(&self) -> &[i32] {
+        if self.isr.is_empty() { &self.elr } else { &self.isr }
     }
 
     /// While it is reassigned: the replicas that are being added, and those that will go
