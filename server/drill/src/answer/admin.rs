@@ -2,21 +2,9 @@
 
 use std::time::Duration;
 
-pub(super) use super::words::{text, uuid};
+use super::words::code::{CLUSTER_DENIED, GROUP_DENIED, NOT_CONTROLLER, TIMED_OUT};
 use super::{Answer, Question};
 use crate::world::{Rule, World};
-
-pub(super) const UNKNOWN_PARTITION: i16 = 3;
-pub(super) const TIMED_OUT: i16 = 7;
-pub(super) const NOT_COORDINATOR: i16 = 16;
-pub(super) const TOPIC_DENIED: i16 = 29;
-pub(super) const GROUP_DENIED: i16 = 30;
-pub(super) const CLUSTER_DENIED: i16 = 31;
-pub(super) const INVALID_PARTITIONS: i16 = 37;
-pub(super) const INVALID_REPLICATION_FACTOR: i16 = 38;
-pub(super) const INVALID_ASSIGNMENT: i16 = 39;
-pub(super) const NOT_CONTROLLER: i16 = 41;
-pub(super) const INVALID_REQUEST: i16 = 42;
 
 /// How long a broker tries to reach a controller for a request that it forwards.
 const FORWARDING: Duration = Duration::from_secs(30);
@@ -41,25 +29,6 @@ pub(super) fn allowed_and_ruled(world: &World, question: &Question<'_>) -> Resul
         return Err(Err(CLUSTER_DENIED));
     }
     ruled(world, question)
-}
-
-/// The words that Kafka has for a code where it says nothing more particular (`Errors`).
-pub(super) fn words(code: i16) -> &'static str {
-    match code {
-        0 => "",
-        3 => "This server does not host this topic-partition.",
-        7 => "The request timed out.",
-        29 => "Topic authorization failed.",
-        30 => "Group authorization failed.",
-        31 => "Cluster authorization failed.",
-        41 => "This is not the correct controller for this cluster.",
-        80 => "The preferred leader was not available.",
-        83 => "Eligible topic partition leaders are not available.",
-        84 => "Leader election not needed for topic partition.",
-        85 => "No partition reassignment is in progress.",
-        100 => "This server does not host this topic ID.",
-        _ => "The server experienced an unexpected error when processing the request.",
-    }
 }
 
 /// The code with which a request about a group is refused before anybody looks at the group: by a fault, or because the

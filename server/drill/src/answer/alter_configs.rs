@@ -7,13 +7,16 @@ use unstuck_wire::schema::{
     incremental_alter_configs_response,
 };
 
-use super::admin::{CLUSTER_DENIED, INVALID_REQUEST, TIMED_OUT, TOPIC_DENIED, UNKNOWN_PARTITION, text};
+use super::admin::ruled;
+use super::words::code::{
+    CLUSTER_DENIED, INVALID_CONFIG, INVALID_REQUEST, TIMED_OUT, TOPIC_DENIED, UNKNOWN_TOPIC_OR_PARTITION,
+};
+use super::words::{text, words};
 use super::{Answer, Question, read, say};
 use crate::recorded::{RecordedConfig, recorded};
 use crate::scenario::model::{Mode, Release};
 use crate::world::{Rule, World};
 
-const INVALID_CONFIG: i16 = 40;
 const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
 
@@ -102,7 +105,7 @@ enum Done {
 
 fn alter(world: &mut World, question: &Question<'_>, wanted: &Wanted, validate_only: bool) -> Done {
     if let Some(code) = question.forced {
-        return Done::No((code, super::admin::words(code).to_owned()));
+        return Done::No((code, words(code).to_owned()));
     }
     let denied = match wanted.kind {
         TOPIC if !world.may_describe_topic(&wanted.name) => Some(TOPIC_DENIED),
@@ -110,13 +113,13 @@ fn alter(world: &mut World, question: &Question<'_>, wanted: &Wanted, validate_o
         _ => None,
     };
     if let Some(code) = denied {
-        return Done::No((code, super::admin::words(code).to_owned()));
+        return Done::No((code, words(code).to_owned()));
     }
     // With ZooKeeper any broker writes settings there itself; with KRaft the controller does.
     if world.mode() == Mode::Kraft && world.rule(question.broker) == Rule::Hangs {
-        return match super::admin::ruled(world, question) {
+        return match ruled(world, question) {
             Err(Ok(later)) => Done::Later(later),
-            _ => Done::No((TIMED_OUT, super::admin::words(TIMED_OUT).to_owned())),
+            _ => Done::No((TIMED_OUT, words(TIMED_OUT).to_owned())),
         };
     }
     let changes = match wanted.kind {
@@ -146,7 +149,7 @@ fn of_topic(world: &World, question: &Question<'_>, wanted: &Wanted) -> Result<V
     let Some(topic) = world.topics().get(&wanted.name) else {
         return Err(match (world.mode(), release < Release::V2_8) {
             (Mode::Zookeeper, true) => (-1, format!("Topic \"{}\" does not exist.", wanted.name)),
-            _ => (UNKNOWN_PARTITION, format!("The topic '{}' does not exist.", wanted.name)),
+            _ => (UNKNOWN_TOPIC_OR_PARTITION, format!("The topic '{}' does not exist.", wanted.name)),
         });
     };
     let known = &recorded(release, world.mode()).topic_configs;

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use unstuck_wire::schema::ElectLeadersResponseData;
 use unstuck_wire::schema::elect_leaders_response::{PartitionResult, ReplicaElectionResult};
 
-use super::admin::{allowed_and_ruled, text, words};
+use super::admin::allowed_and_ruled;
+use super::words::code::{
+    ELECTION_NOT_NEEDED, ELIGIBLE_LEADERS_NOT_AVAILABLE, NOT_CONTROLLER, PREFERRED_LEADER_NOT_AVAILABLE,
+};
+use super::words::{text, words};
 use super::{Answer, Question, read, say};
 use crate::scenario::action::ElectionType;
 use crate::scenario::model::{Mode, Release};
@@ -45,7 +49,7 @@ pub(super) fn elect_leaders(world: &mut World, question: &Question<'_>) -> Answe
         Err(Ok(later)) => return later,
         Err(Err(code)) => {
             // 41 comes with each partition, what concerns the whole request at the top as well (from version 1 on).
-            top = if code == super::admin::NOT_CONTROLLER || question.asked.version == 0 { 0 } else { code };
+            top = if code == NOT_CONTROLLER || question.asked.version == 0 { 0 } else { code };
             for (topic, numbers) in wanted {
                 let refused = |number| PartitionResult { partition_id: number, error_code: code, ..Default::default() };
                 results.entry(topic).or_default().extend(numbers.into_iter().map(refused));
@@ -67,9 +71,9 @@ pub(super) fn elect_leaders(world: &mut World, question: &Question<'_>) -> Answe
 fn result(world: &World, topic: &str, number: i32, kind: ElectionType, outcome: ElectionOutcome) -> PartitionResult {
     let error_code = match (outcome, kind) {
         (ElectionOutcome::Elected, _) => 0,
-        (ElectionOutcome::NotNeeded, _) => 84,
-        (ElectionOutcome::NoneEligible, ElectionType::Preferred) => 80,
-        (ElectionOutcome::NoneEligible, ElectionType::Unclean) => 83,
+        (ElectionOutcome::NotNeeded, _) => ELECTION_NOT_NEEDED,
+        (ElectionOutcome::NoneEligible, ElectionType::Preferred) => PREFERRED_LEADER_NOT_AVAILABLE,
+        (ElectionOutcome::NoneEligible, ElectionType::Unclean) => ELIGIBLE_LEADERS_NOT_AVAILABLE,
         (ElectionOutcome::Unknown, _) => 3,
     };
     let message = match (error_code, world.mode()) {
@@ -79,11 +83,11 @@ fn result(world: &World, topic: &str, number: i32, kind: ElectionType, outcome: 
             Some(format!("No such partition as {topic}-{number}"))
         }
         (3, Mode::Kraft) => Some(format!("No such topic as {topic}")),
-        (80, Mode::Zookeeper) => Some(format!(
+        (PREFERRED_LEADER_NOT_AVAILABLE, Mode::Zookeeper) => Some(format!(
             "Failed to elect leader for partition {topic}-{number} under strategy \
              PreferredReplicaPartitionLeaderElectionStrategy"
         )),
-        (83, Mode::Zookeeper) => Some(format!(
+        (ELIGIBLE_LEADERS_NOT_AVAILABLE, Mode::Zookeeper) => Some(format!(
             "Failed to elect leader for partition {topic}-{number} under strategy \
              OfflinePartitionLeaderElectionStrategy(true)"
         )),

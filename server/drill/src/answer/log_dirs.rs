@@ -7,13 +7,12 @@ use unstuck_wire::schema::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
 
-use super::admin::{CLUSTER_DENIED, text};
+use super::words::code::{CLUSTER_DENIED, STORAGE_ERROR};
+use super::words::text;
 use super::{Answer, Question, read, say};
 use crate::scenario::model::Release;
 use crate::world::World;
 
-/// `KAFKA_STORAGE_ERROR`: the directory is offline.
-const STORAGE_ERROR: i16 = 56;
 /// The size of each file system.
 const DISK: i64 = 1 << 40;
 

@@ -8,7 +8,8 @@ use unstuck_wire::schema::{
     HeartbeatResponseData, JoinGroupResponseData, LeaveGroupResponseData, SyncGroupResponseData,
 };
 
-use super::admin::{group_refused, text};
+use super::admin::group_refused;
+use super::words::text;
 use super::{Answer, Question, read, say};
 use crate::scenario::model::Release;
 use crate::world::{JoinOutcome, Joining, SyncOutcome, Syncing, World};

@@ -7,16 +7,14 @@ use unstuck_wire::schema::{
     DeleteGroupsResponseData, OffsetCommitRequestData, OffsetCommitResponseData, OffsetDeleteResponseData,
 };
 
-use super::admin::{NOT_COORDINATOR, TOPIC_DENIED, UNKNOWN_PARTITION, group_refused, uuid};
+use super::admin::group_refused;
+use super::words::code::{
+    GROUP_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC, INVALID_GROUP_ID, METADATA_TOO_LARGE, NON_EMPTY_GROUP, NOT_COORDINATOR,
+    TOPIC_DENIED, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION,
+};
+use super::words::uuid;
 use super::{Answer, Question, read, say};
 use crate::world::{GroupState, World};
-
-const METADATA_TOO_LARGE: i16 = 12;
-const INVALID_GROUP_ID: i16 = 24;
-const NON_EMPTY_GROUP: i16 = 68;
-const NO_SUCH_GROUP: i16 = 69;
-const SUBSCRIBED: i16 = 86;
-const UNKNOWN_TOPIC_ID: i16 = 100;
 
 /// Commits offsets.
 pub(super) fn commit(world: &mut World, question: &Question<'_>) -> Answer {
@@ -42,7 +40,7 @@ pub(super) fn commit(world: &mut World, question: &Question<'_>) -> Answer {
                 let code = match &name {
                     None => UNKNOWN_TOPIC_ID,
                     Some(name) if !world.may_describe_topic(name) => TOPIC_DENIED,
-                    Some(name) if seen.partition(name, one.partition_index).is_none() => UNKNOWN_PARTITION,
+                    Some(name) if seen.partition(name, one.partition_index).is_none() => UNKNOWN_TOPIC_OR_PARTITION,
                     Some(_) if one.committed_metadata.as_ref().is_some_and(|text| text.len() > longest) => {
                         METADATA_TOO_LARGE
                     }
@@ -127,7 +125,7 @@ pub(super) fn delete(world: &mut World, question: &Question<'_>) -> Answer {
     let broker = question.broker;
     let state = match world.group(broker, group) {
         Ok(Some(state)) => GroupState::clone(state),
-        Ok(None) => return say!(question, refused(NO_SUCH_GROUP)),
+        Ok(None) => return say!(question, refused(GROUP_NOT_FOUND)),
         Err(code) => return say!(question, refused(code)),
     };
     let Some(node) = world.node(broker) else { return Answer::Close };
@@ -146,9 +144,9 @@ pub(super) fn delete(world: &mut World, question: &Question<'_>) -> Answer {
                     let error_code = if !world.may_describe_topic(name) {
                         TOPIC_DENIED
                     } else if node.seen().partition(name, number).is_none() {
-                        UNKNOWN_PARTITION
+                        UNKNOWN_TOPIC_OR_PARTITION
                     } else if subscribed.iter().any(|topic| topic == name) {
-                        SUBSCRIBED
+                        GROUP_SUBSCRIBED_TO_TOPIC
                     } else {
                         std::sync::Arc::make_mut(&mut after.offsets).remove(&(name.to_owned(), number));
                         0
@@ -232,7 +230,7 @@ pub(super) fn delete_groups(world: &mut World, question: &Question<'_>) -> Answe
             (Some(code), _) => code,
             (None, _) if group.is_empty() => INVALID_GROUP_ID,
             (None, Err(code)) => code,
-            (None, Ok(None)) => NO_SUCH_GROUP,
+            (None, Ok(None)) => GROUP_NOT_FOUND,
             (None, Ok(Some(false))) => NON_EMPTY_GROUP,
             (None, Ok(Some(true))) => match written(world, question, group, None) {
                 Ok(code) => code,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use unstuck_wire::schema::DescribeQuorumResponseData;
 use unstuck_wire::schema::describe_quorum_response::{Listener, Node, PartitionData, ReplicaState, TopicData};
 
-use super::admin::{UNKNOWN_PARTITION, allowed_and_ruled, text, uuid, words};
+use super::admin::allowed_and_ruled;
+use super::words::code::UNKNOWN_TOPIC_OR_PARTITION;
+use super::words::{text, uuid, words};
 use super::{Answer, Question, read, say};
 use crate::world::World;
 
@@ -43,8 +45,8 @@ pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
                 }
                 PartitionData {
                     partition_index: one.partition_index,
-                    error_code: UNKNOWN_PARTITION,
-                    error_message: empty.as_ref().map(|_| text(words(UNKNOWN_PARTITION))),
+                    error_code: UNKNOWN_TOPIC_OR_PARTITION,
+                    error_message: empty.as_ref().map(|_| text(words(UNKNOWN_TOPIC_OR_PARTITION))),
                     ..Default::default()
                 }
             });

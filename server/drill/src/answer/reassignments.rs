@@ -8,7 +8,11 @@ use unstuck_wire::schema::list_partition_reassignments_response::{
 };
 use unstuck_wire::schema::{AlterPartitionReassignmentsResponseData, ListPartitionReassignmentsResponseData};
 
-use super::admin::{INVALID_ASSIGNMENT, INVALID_REPLICATION_FACTOR, UNKNOWN_PARTITION, allowed_and_ruled, text, words};
+use super::admin::allowed_and_ruled;
+use super::words::code::{
+    INVALID_ASSIGNMENT, INVALID_REPLICATION_FACTOR, NO_REASSIGNMENT_IN_PROGRESS, UNKNOWN_TOPIC_OR_PARTITION,
+};
+use super::words::{text, words};
 use super::{Answer, Question, read, say};
 use crate::scenario::model::Mode;
 use crate::world::{ReassignmentError, World};
@@ -77,7 +81,7 @@ fn reassign(
                 (true, false) => format!("Unable to find a topic named {name}."),
                 (true, true) => format!("Unable to find partition {name}:{number}."),
             };
-            (UNKNOWN_PARTITION, Some(words))
+            (UNKNOWN_TOPIC_OR_PARTITION, Some(words))
         })?;
     if let Some(target) = &target {
         if let Some(wrong) = wrong_replicas(world, target) {
@@ -90,9 +94,11 @@ fn reassign(
         }
     }
     world.reassign(name, number, target).map_err(|error| match error {
-        ReassignmentError::Unknown => (UNKNOWN_PARTITION, None),
+        ReassignmentError::Unknown => (UNKNOWN_TOPIC_OR_PARTITION, None),
         ReassignmentError::InvalidReplicas => (INVALID_ASSIGNMENT, Some(error.to_string())),
-        ReassignmentError::NoneInProgress => (85, (!kraft).then(|| words(85).to_owned())),
+        ReassignmentError::NoneInProgress => {
+            (NO_REASSIGNMENT_IN_PROGRESS, (!kraft).then(|| words(NO_REASSIGNMENT_IN_PROGRESS).to_owned()))
+        }
         ReassignmentError::Unclean => {
             let wrong = format!(
                 "Unable to revert partition assignment for {name}:{number} because it would require an unclean leader \

@@ -5,8 +5,8 @@ use unstuck_wire::schema::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
 
-use super::admin::{TOPIC_DENIED, UNKNOWN_PARTITION, text, uuid};
-use super::words::TOPIC_OPERATIONS;
+use super::words::code::{TOPIC_DENIED, UNKNOWN_TOPIC_OR_PARTITION};
+use super::words::{TOPIC_OPERATIONS, text, uuid};
 use super::{Answer, Question, read, say};
 use crate::world::{Image, Partition, World};
 
@@ -36,7 +36,7 @@ pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
     for name in names {
         let refused = question.forced.or_else(|| (!world.may_describe_topic(name)).then_some(TOPIC_DENIED));
         let topic = seen.topics.get(name);
-        let code = refused.or_else(|| topic.is_none().then_some(UNKNOWN_PARTITION));
+        let code = refused.or_else(|| topic.is_none().then_some(UNKNOWN_TOPIC_OR_PARTITION));
         if let Some(error_code) = code {
             answer.topics.push(DescribeTopicPartitionsResponseTopic {
                 error_code,

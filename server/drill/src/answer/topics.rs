@@ -11,20 +11,17 @@ use unstuck_wire::schema::{
     CreatePartitionsResponseData, CreateTopicsResponseData, DeleteTopicsResponseData, KafkaUuid,
 };
 
-use super::admin::{
-    INVALID_ASSIGNMENT, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, NOT_CONTROLLER, TOPIC_DENIED,
-    UNKNOWN_PARTITION, ruled, text, uuid, words,
+use super::admin::ruled;
+use super::words::code::{
+    DELETION_DISABLED, INVALID_ASSIGNMENT, INVALID_CONFIG, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
+    INVALID_TOPIC, NOT_CONTROLLER, POLICY_VIOLATION, TOPIC_DENIED, TOPIC_EXISTS, UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
 };
+use super::words::{text, uuid, words};
 use super::{Answer, Question, read, say};
 use crate::recorded::recorded;
 use crate::scenario::model::{Mode, Release};
 use crate::world::World;
-
-const INVALID_TOPIC: i16 = 17;
-const TOPIC_EXISTS: i16 = 36;
-const POLICY_VIOLATION: i16 = 44;
-const DELETION_DISABLED: i16 = 73;
-const UNKNOWN_TOPIC_ID: i16 = 100;
 
 /// The most partitions that are made at once (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`).
 const MOST_AT_ONCE: usize = 10_000;
@@ -105,7 +102,7 @@ fn create_one(
         topic.configs.iter().filter_map(|one| Some((one.name.to_string(), one.value.as_ref()?.to_string()))).collect();
     let known = &recorded(release(world, question), world.mode()).topic_configs;
     if let Some(name) = configs.keys().find(|name| !known.contains_key(*name)) {
-        return Err((40, Some(format!("Unknown topic config name: {name}"))));
+        return Err((INVALID_CONFIG, Some(format!("Unknown topic config name: {name}"))));
     }
     if !topic.assignments.is_empty() {
         let mut by_number: Vec<_> = topic.assignments.iter().collect();
@@ -226,7 +223,7 @@ fn grow_one(world: &mut World, topic: &CreatePartitionsTopic, validate_only: boo
     if !world.may_describe_topic(name) {
         return Err((TOPIC_DENIED, Some(words(TOPIC_DENIED).to_owned())));
     }
-    let missing = || (UNKNOWN_PARTITION, (!kraft).then(|| format!("The topic '{name}' does not exist.")));
+    let missing = || (UNKNOWN_TOPIC_OR_PARTITION, (!kraft).then(|| format!("The topic '{name}' does not exist.")));
     let found = world.topics().get(name).ok_or_else(missing)?;
     let has = i32::try_from(found.partitions.len()).unwrap_or(i32::MAX);
     let factor = found.partitions.first().map_or(1, |partition| partition.replicas.len());
@@ -294,7 +291,7 @@ pub(super) fn delete(world: &mut World, question: &Question<'_>) -> Answer {
                 (None, _) if name.as_ref().is_some_and(|name| !world.may_describe_topic(name.as_str())) => TOPIC_DENIED,
                 (None, Some((name, _))) if !world.may_describe_topic(name) => TOPIC_DENIED,
                 (None, None) if name.is_none() => UNKNOWN_TOPIC_ID,
-                (None, None) => UNKNOWN_PARTITION,
+                (None, None) => UNKNOWN_TOPIC_OR_PARTITION,
                 (None, Some(_)) if deletion_disabled(world, question) => DELETION_DISABLED,
                 (None, Some((name, _))) => world.delete_topic(name).err().unwrap_or(0),
             };

@@ -7,13 +7,13 @@ use unstuck_wire::schema::{
     DescribeProducersResponseData, DescribeTransactionsResponseData, ListTransactionsResponseData,
 };
 
-use super::admin::{INVALID_REQUEST, TOPIC_DENIED, UNKNOWN_PARTITION, text, words};
+use super::words::code::{
+    INVALID_REQUEST, NOT_LEADER, TOPIC_DENIED, TRANSACTIONAL_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION,
+};
+use super::words::{text, words};
 use super::{Answer, Question, read, say};
 use crate::world::World;
 
-const NOT_LEADER: i16 = 6;
-/// `TRANSACTIONAL_ID_NOT_FOUND`.
-const NO_SUCH_TRANSACTION: i16 = 105;
 const STATES: [&str; 8] = [
     "Empty",
     "Ongoing",
@@ -41,7 +41,7 @@ pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> 
                     let error_code = match (question.forced, node.seen().partition(name, *number)) {
                         (Some(code), _) => code,
                         (None, _) if !world.may_describe_topic(name) => TOPIC_DENIED,
-                        (None, None) => UNKNOWN_PARTITION,
+                        (None, None) => UNKNOWN_TOPIC_OR_PARTITION,
                         (None, Some(partition)) if !partition.replicas.contains(&question.broker) => NOT_LEADER,
                         (None, Some(_)) => 0,
                     };
@@ -81,7 +81,7 @@ pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {
             let error_code = match world.serves_transactions(question.broker, id.as_str()) {
                 _ if question.forced.is_some() => question.forced.unwrap_or_default(),
                 _ if id.is_empty() => INVALID_REQUEST,
-                Ok(()) => NO_SUCH_TRANSACTION,
+                Ok(()) => TRANSACTIONAL_ID_NOT_FOUND,
                 Err(code) => code,
             };
             // Kafka's own class leaves all other fields at zero, not at -1.
