@@ -132,6 +132,8 @@ pub struct Cluster {
     brokers: Mutex<BTreeMap<i32, Node>>,
     /// A separate controller, or ZooKeeper. Dropped after the brokers.
     others: Mutex<Vec<Node>>,
+    /// Where the brokers find ZooKeeper, with the chroot.
+    pub(crate) zookeeper: Option<String>,
     // The last field: the folder goes when all processes are gone.
     _folder: TempDir,
 }
@@ -175,7 +177,7 @@ impl Cluster {
             (1..=options.brokers).map(|id| Ok((id, BrokerPorts::free()?))).collect::<Result<BTreeMap<_, _>>>()?;
         let plan = match release {
             Release::V4_1_1 => kraft::plan(folder.path(), &options, &ports)?,
-            Release::V3_9_1 => zookeeper::plan(folder.path(), &options, &ports)?,
+            Release::V3_9_1 | Release::V2_8_2 => zookeeper::plan(folder.path(), &options, &ports)?,
         };
         let cluster = Self {
             release,
@@ -183,6 +185,7 @@ impl Cluster {
             ports,
             brokers: Mutex::new(plan.brokers),
             others: Mutex::new(plan.others),
+            zookeeper: plan.zookeeper,
             _folder: folder,
         };
         for node in lock(&cluster.others).iter_mut().chain(lock(&cluster.brokers).values_mut()) {
@@ -418,6 +421,7 @@ impl Cluster {
 pub(crate) struct Plan {
     pub(crate) brokers: BTreeMap<i32, Node>,
     pub(crate) others: Vec<Node>,
+    pub(crate) zookeeper: Option<String>,
 }
 
 /// Settings that both modes share.

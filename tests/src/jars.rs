@@ -14,6 +14,8 @@ pub enum Release {
     V4_1_1,
     /// 3.9.1: the last line with ZooKeeper, the classic group coordinator.
     V3_9_1,
+    /// 2.8.2: the last line whose tools take `--zookeeper`.
+    V2_8_2,
 }
 
 impl Release {
@@ -23,6 +25,7 @@ impl Release {
         match self {
             Self::V4_1_1 => "4.1.1",
             Self::V3_9_1 => "3.9.1",
+            Self::V2_8_2 => "2.8.2",
         }
     }
 
@@ -116,7 +119,7 @@ fn fetch(version: &str, cache: &Path, folder: &Path) -> Result<()> {
 pub fn java(release: Release, heap_mb: u32, main_class: &str) -> Result<Command> {
     let mut command = Command::new("java");
     command.arg(format!("-Xmx{heap_mb}m")).args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]);
-    if release == Release::V3_9_1 {
+    if release != Release::V4_1_1 {
         // Kafka 4 logs errors without being told; log4j 1 logs nothing.
         command.arg(format!("-Dlog4j.configuration=file:{}", log_settings()?.display()));
     }

@@ -58,7 +58,7 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         settings.insert("listener.security.protocol.map".to_owned(), "CONTROLLER:PLAINTEXT".to_owned());
         others.push(node(node_folder, CONTROLLER_ID, settings, &voters, options, &cluster_id, &checkpoint, 192)?);
     }
-    Ok(Plan { brokers, others })
+    Ok(Plan { brokers, others, zookeeper: None })
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call for brokers and one for the controller, all values differ")]

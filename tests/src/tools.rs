@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::jars::{Release, java, workspace_folder};
+use crate::jars::{Release, java, run_class, workspace_folder};
 
 /// The longest that a tool may run: their own requests give up after 30 to 60 s.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -38,15 +38,24 @@ pub enum Tool {
 }
 
 impl Tool {
-    fn main_class(self) -> &'static str {
+    fn main_class(self, release: Release) -> &'static str {
+        // They moved with the modules: KAFKA-14525.
+        let old = release == Release::V2_8_2;
         match self {
+            Self::Topics if old => "kafka.admin.TopicCommand",
             Self::Topics => "org.apache.kafka.tools.TopicCommand",
+            Self::ConsumerGroups if old => "kafka.admin.ConsumerGroupCommand",
             Self::ConsumerGroups => "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+            Self::LeaderElection if old => "kafka.admin.LeaderElectionCommand",
             Self::LeaderElection => "org.apache.kafka.tools.LeaderElectionCommand",
+            Self::ReassignPartitions if old => "kafka.admin.ReassignPartitionsCommand",
             Self::ReassignPartitions => "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
             Self::Configs => "kafka.admin.ConfigCommand",
+            Self::GetOffsets if old => "kafka.tools.GetOffsetShell",
             Self::GetOffsets => "org.apache.kafka.tools.GetOffsetShell",
+            Self::LogDirs if old => "kafka.admin.LogDirsCommand",
             Self::LogDirs => "org.apache.kafka.tools.LogDirsCommand",
+            // Not before 3.3.
             Self::MetadataQuorum => "org.apache.kafka.tools.MetadataQuorumCommand",
         }
     }
@@ -106,9 +115,11 @@ impl Tools {
     pub fn of(release: Release) -> &'static Self {
         static V4_1_1: Tools = Tools::new(Release::V4_1_1);
         static V3_9_1: Tools = Tools::new(Release::V3_9_1);
+        static V2_8_2: Tools = Tools::new(Release::V2_8_2);
         match release {
             Release::V4_1_1 => &V4_1_1,
             Release::V3_9_1 => &V3_9_1,
+            Release::V2_8_2 => &V2_8_2,
         }
     }
 
@@ -127,8 +138,35 @@ impl Tools {
     /// # Errors
     /// If Java cannot be started, or the tool does not end within 90 s.
     pub async fn run(&'static self, tool: Tool, bootstrap: &str, args: &[&str]) -> Result<Ran> {
-        let mut line = word(tool.main_class());
-        for arg in ["--bootstrap-server", bootstrap].iter().chain(args) {
+        self.run_at(tool, ["--bootstrap-server", bootstrap], args).await
+    }
+
+    /// Runs a tool with `--zookeeper` (2.8 is the last release whose tools take it) that must exit with 0.
+    ///
+    /// # Errors
+    /// As [`succeed`](Self::succeed).
+    pub async fn succeed_with_zookeeper(&'static self, tool: Tool, zookeeper: &str, args: &[&str]) -> Result<Ran> {
+        let ran = self.run_at(tool, ["--zookeeper", zookeeper], args).await?;
+        ensure!(ran.status == 0, "{tool:?} {args:?} of {}: {}", self.release.version(), ran.all());
+        Ok(ran)
+    }
+
+    /// Runs one command in `zookeeper-shell` and returns what it printed. In a JVM of its own, since it ends its JVM.
+    ///
+    /// # Errors
+    /// If Java cannot be started or the shell exits with an error.
+    pub async fn zookeeper_shell(&'static self, zookeeper: &str, command: &[&str]) -> Result<String> {
+        let args: Vec<String> = ["-server", zookeeper].iter().chain(command).map(|&arg| arg.to_owned()).collect();
+        let shell = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka";
+        let ran = tokio::task::spawn_blocking(move || {
+            run_class(self.release, shell, &args.iter().map(String::as_str).collect::<Vec<_>>())
+        });
+        ran.await?
+    }
+
+    async fn run_at(&'static self, tool: Tool, at: [&str; 2], args: &[&str]) -> Result<Ran> {
+        let mut line = word(tool.main_class(self.release));
+        for arg in at.iter().chain(args) {
             line.push(' ');
             line += &word(arg);
         }

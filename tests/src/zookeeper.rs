@@ -1,16 +1,17 @@
-//! ZooKeeper mode: what to write before ZooKeeper and the brokers start.
+//! ZooKeeper mode: what to write before ZooKeeper and the brokers start, and where ZooKeeper is.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::cluster::{BrokerPorts, Node, Options, Plan, common_settings, listeners, write_settings};
+use crate::cluster::{BrokerPorts, Cluster, Node, Options, Plan, common_settings, listeners, write_settings};
 use crate::ports::free_port;
 
 pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, BrokerPorts>) -> Result<Plan> {
     let port = free_port()?;
+    let address = format!("127.0.0.1:{port}/kafka");
     let zookeeper_folder = folder.join("zookeeper");
     let data = zookeeper_folder.join("data");
     fs::create_dir_all(&data)?;
@@ -40,7 +41,7 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         settings.extend(listeners(options, broker_ports, &node_folder)?);
         let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
         set("broker.id", id.to_string());
-        set("zookeeper.connect", format!("127.0.0.1:{port}/kafka"));
+        set("zookeeper.connect", address.clone());
         set("zookeeper.session.timeout.ms", options.session_timeout.as_millis().to_string());
         set("log.dirs", node_folder.join("data").display().to_string());
         settings.extend(options.properties.clone());
@@ -49,5 +50,15 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         let node = Node { folder: node_folder, main_class: "kafka.Kafka", heap_mb: 384, settings: path, process: None };
         brokers.insert(id, node);
     }
-    Ok(Plan { brokers, others: vec![zookeeper] })
+    Ok(Plan { brokers, others: vec![zookeeper], zookeeper: Some(address) })
+}
+
+impl Cluster {
+    /// Where its brokers find ZooKeeper: `host:port/chroot`.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn zookeeper_address(&self) -> Result<&str> {
+        self.zookeeper.as_deref().context("a cluster in KRaft mode has no ZooKeeper")
+    }
 }

@@ -19,4 +19,5 @@ mod on_real_kafka {
     mod shared;
     mod watch;
     mod wrong_addresses;
+    mod zookeeper_tools;
 }

@@ -1,0 +1,206 @@
+//! Tools that talk to ZooKeeper, which no drill can serve: those of 2.8.2, against brokers of 3.9.1 with ZooKeeper.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::{GroupId, OFFSETS_TOPIC, PartitionId, Published};
+use unstuck_tests::cluster::{Cluster, Options};
+use unstuck_tests::drills::Watched;
+use unstuck_tests::groups::ids_on_every_partition;
+use unstuck_tests::jars::Release;
+use unstuck_tests::tools::{Tool, Tools};
+use unstuck_tests::wait::wait_for;
+
+use super::shared::works;
+
+/// Partitions of the offsets topic.
+const PARTITIONS: i32 = 12;
+
+/// Leader, replicas and in-sync replicas of a partition. The order of the ISR means nothing.
+type Placed = (Option<i32>, Vec<i32>, BTreeSet<i32>);
+
+async fn started(offsets_replication_factor: i32) -> Result<Cluster> {
+    let options = Options { offsets_replication_factor, offsets_partitions: PARTITIONS, ..Options::default() };
+    // No elections but those that the tests cause.
+    let cluster = Cluster::zookeeper(options.with("auto.leader.rebalance.enable", false)).await?;
+    cluster.make_offsets_topic().await?;
+    cluster.create_topic("orders", 1, 3).await?;
+    Ok(cluster)
+}
+
+fn tools() -> &'static Tools {
+    Tools::of(Release::V2_8_2)
+}
+
+fn addresses(cluster: &Cluster) -> Vec<String> {
+    cluster.broker_ids().into_iter().map(|id| cluster.address(id)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reassignment_raises_the_replication_factor() -> Result<()> {
+    let cluster = started(1).await?;
+    let zookeeper = cluster.zookeeper_address()?;
+    let ids: Vec<GroupId> = ids_on_every_partition("raised", PARTITIONS).into_values().collect();
+    cluster.commit_for(&ids, "orders").await?;
+    let watched = Watched::start(addresses(&cluster));
+    watched.until_worst(Status::AtRisk).await;
+    described_as_shown(&watched, zookeeper, |placed| placed.1.len() == 1).await;
+
+    let rows: Vec<String> = (0..PARTITIONS)
+        .zip([[1, 2, 3], [2, 3, 1], [3, 1, 2]].iter().cycle())
+        .map(|(partition, replicas)| {
+            format!(r#"{{"topic":"{OFFSETS_TOPIC}","partition":{partition},"replicas":{replicas:?}}}"#)
+        })
+        .collect();
+    let plan = cluster.folder().join("raise.json");
+    std::fs::write(&plan, format!(r#"{{"version":1,"partitions":[{}]}}"#, rows.join(",")))?;
+    let plan = plan.display().to_string();
+    let reassign = async |args: &[&str]| {
+        let with_plan = [&["--reassignment-json-file", plan.as_str()], args].concat();
+        tools().succeed_with_zookeeper(Tool::ReassignPartitions, zookeeper, &with_plan).await
+    };
+    let ran = reassign(&["--execute", "--throttle", "50000000"]).await?;
+    ensure!(ran.printed.contains("Successfully started partition reassignments"), "{}", ran.all());
+    wait_for("the reassignment to be verified as complete", async || {
+        let ran = reassign(&["--verify"]).await.map_err(|error| format!("{error:#}"))?;
+        let complete = ran.printed.lines().filter(|line| line.ends_with("is complete.")).count();
+        if complete == rows.len() { Ok(()) } else { Err(ran.all()) }
+    })
+    .await;
+    described_as_shown(&watched, zookeeper, |placed| placed.2.len() == 3).await;
+    let ran = tools().succeed_with_zookeeper(Tool::Topics, zookeeper, &["--describe"]).await?;
+    ensure!(!ran.printed.contains("throttled"), "a verified reassignment leaves no throttle: {}", ran.all());
+    watched.until_worst(Status::Working).await;
+    ensure!(!watched.seen().contains(&Status::Stuck), "{:?} while it was raised", watched.seen());
+
+    // What it was raised for: any broker may go.
+    watched.forget();
+    let victim = 2;
+    cluster.kill(victim)?;
+    watched
+        .until("all coordinators to be on other brokers", |now| {
+            let wrong = now.report.partitions.iter().find(|one| !works(one.status) || one.leader == Some(victim));
+            wrong.map_or(Ok(()), |one| Err(format!("{}: {:?} {:?}", one.partition, one.leader, one.status)))
+        })
+        .await;
+    ensure!(!watched.seen().contains(&Status::Stuck), "{:?} after broker {victim} was killed", watched.seen());
+    cluster.commit_for(&ids, "orders").await?;
+    described_as_shown(&watched, zookeeper, |placed| placed.2.len() == 2).await;
+    Ok(())
+}
+
+/// Founding incident 2, and the remedy that makes ZooKeeper choose a new controller, typed as it is shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_controller_elects_what_the_old_one_took_for_led() -> Result<()> {
+    let cluster = started(2).await?;
+    let zookeeper = cluster.zookeeper_address()?;
+    let first = controller(zookeeper).await?;
+    // The other two brokers hold it: the leader that stays, and the one that ZooKeeper will name and that dies.
+    let topic = cluster.offsets_topic()?;
+    let (&partition, placed) = topic
+        .iter()
+        .find(|(_, one)| !one.replicas.contains(&first))
+        .with_context(|| format!("broker {first} has a replica of each partition: {topic:?}"))?;
+    let stays = placed.leader.context("it has a leader")?;
+    let dies = *placed.replicas.iter().find(|id| **id != stays).context("a second replica")?;
+    let by_partition = ids_on_every_partition("incident-2", PARTITIONS);
+    let ids: Vec<GroupId> = by_partition.values().cloned().collect();
+    let hit = &by_partition[&partition];
+    cluster.commit_for(&ids, "orders").await?;
+    let watched = Watched::start(addresses(&cluster));
+    watched.until_worst(Status::Working).await;
+
+    let state = format!("/brokers/topics/{OFFSETS_TOPIC}/partitions/{partition}/state");
+    let value =
+        format!(r#"{{"controller_epoch":1,"leader":{dies},"version":1,"leader_epoch":14,"isr":[{dies},{stays}]}}"#);
+    tools().zookeeper_shell(zookeeper, &["set", &state, &value]).await?;
+    // The controller has not noticed, and neither has anybody else.
+    watched.look_now();
+    watched.until_groups(&[hit.as_str()], Status::Working).await;
+    cluster.kill(dies)?;
+    let command = watched
+        .until("only this group to be stuck, although a replica is alive and in sync", |now| {
+            let said = now.report.partition(partition).ok_or("no such partition")?;
+            let mut others = now.report.partitions.iter().filter(|one| one.partition != partition);
+            let others_work = others.all(|one| works(one.status));
+            let finding = now.report.findings.iter().find(|finding| finding.slug == "no-leader-live-replica");
+            let remedies = finding.map(|finding| &finding.remedies[..]).unwrap_or_default();
+            let mut commands = remedies.iter().filter_map(|remedy| remedy.command.clone());
+            let command = commands.find(|command| command.starts_with("zookeeper-shell"));
+            let as_staged = said.leader.is_none() && said.isr == [stays] && said.status == Status::Stuck;
+            // Nobody can find it, yet it goes on serving whoever is still connected.
+            let serves = said.served_by == [stays];
+            command
+                .filter(|_| as_staged && serves && others_work)
+                .ok_or_else(|| format!("others work: {others_work}, {said:#?}"))
+        })
+        .await;
+    let shown = described(zookeeper).await?;
+    ensure!(shown[&partition].0.is_none() && shown[&partition].2 == BTreeSet::from([stays]), "{shown:?}");
+    let refused = cluster.try_commit(hit, "orders", Duration::from_secs(10))?;
+    ensure!(refused == 15, "FindCoordinator answered {refused}, not 15 COORDINATOR_NOT_AVAILABLE");
+
+    let words: Vec<&str> = command.split(' ').collect();
+    let ["zookeeper-shell.sh", "ZOOKEEPER:2181", verb, path] = words[..] else {
+        anyhow::bail!("the remedy is now: {command}")
+    };
+    // As the remedy says: the chroot goes before the path.
+    let (address, chroot) = zookeeper.split_once('/').context("a chroot")?;
+    tools().zookeeper_shell(address, &[verb, &format!("/{chroot}{path}")]).await?;
+    watched
+        .until("the group to be served by the replica that was alive all the time", |now| {
+            let said = now.report.partition(partition).ok_or("no such partition")?;
+            let others_work = now.report.partitions.iter().all(|one| works(one.status));
+            if others_work && said.leader == Some(stays) { Ok(()) } else { Err(format!("{said:#?}")) }
+        })
+        .await;
+    cluster.commit_for(&ids, "orders").await?;
+    described_as_shown(&watched, zookeeper, |placed| placed.0.is_some()).await;
+    ensure!(!watched.now().report.findings.iter().any(|finding| finding.slug == "no-leader-live-replica"));
+    Ok(())
+}
+
+/// Waits until all partitions are like this, and `kafka-topics --zookeeper` and Unstuck agree on each.
+async fn described_as_shown(watched: &Watched, zookeeper: &str, like: impl Fn(&Placed) -> bool) {
+    wait_for("kafka-topics and Unstuck to show the same", async || {
+        watched.look_now();
+        let described = described(zookeeper).await.map_err(|error| format!("{error:#}"))?;
+        let shown = shown(&watched.now());
+        let complete = described.len() == usize::try_from(PARTITIONS).unwrap_or(0) && described.values().all(&like);
+        if complete && described == shown { Ok(()) } else { Err(format!("tool {described:?}\nUnstuck {shown:?}")) }
+    })
+    .await;
+}
+
+/// The offsets topic as `kafka-topics --describe` of 2.8.2 prints it.
+async fn described(zookeeper: &str) -> Result<BTreeMap<PartitionId, Placed>> {
+    let args = ["--describe", "--topic", OFFSETS_TOPIC];
+    let ran = tools().succeed_with_zookeeper(Tool::Topics, zookeeper, &args).await?;
+    let ids = |words: &str| words.split(',').map(|id| Ok(id.parse()?)).collect::<Result<Vec<i32>>>();
+    let rows = ran.rows(&["Topic:", OFFSETS_TOPIC, "Partition:"]).into_iter().map(|row| {
+        let after = |name: &str| {
+            let at = row.iter().position(|word| *word == name).and_then(|at| row.get(at + 1));
+            at.copied().with_context(|| format!("{name} in {row:?}"))
+        };
+        let leader = after("Leader:")?.parse().ok().filter(|id| *id >= 0);
+        let isr = ids(after("Isr:")?)?.into_iter().collect();
+        Ok((after("Partition:")?.parse()?, (leader, ids(after("Replicas:")?)?, isr)))
+    });
+    rows.collect()
+}
+
+/// The offsets topic as Unstuck shows it.
+fn shown(now: &Published) -> BTreeMap<PartitionId, Placed> {
+    let all = now.report.partitions.iter();
+    all.map(|one| (one.partition, (one.leader, one.replicas.clone(), one.isr.iter().copied().collect()))).collect()
+}
+
+/// The controller, as ZooKeeper has it.
+async fn controller(zookeeper: &str) -> Result<i32> {
+    let printed = tools().zookeeper_shell(zookeeper, &["get", "/controller"]).await?;
+    let node = printed.lines().find(|line| line.starts_with('{')).with_context(|| format!("no node in: {printed}"))?;
+    let node: serde_json::Value = serde_json::from_str(node)?;
+    Ok(i32::try_from(node["brokerid"].as_i64().context("a broker's id")?)?)
+}
