@@ -140,7 +140,8 @@ fn alter(world: &mut World, question: &Question<'_>, wanted: &Wanted, validate_o
     };
     match applied {
         Ok(()) => Done::Yes,
-        Err(why) => Done::No((INVALID_REQUEST, why)),
+        // What is left to refuse: `min.insync.replicas` of brokers with eligible leader replicas.
+        Err(why) => Done::No((INVALID_CONFIG, why)),
     }
 }
 
