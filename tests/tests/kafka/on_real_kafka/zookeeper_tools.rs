@@ -63,6 +63,11 @@ async fn a_reassignment_raises_the_replication_factor() -> Result<()> {
     };
     let ran = reassign(&["--execute", "--throttle", "50000000"]).await?;
     ensure!(ran.printed.contains("Successfully started partition reassignments"), "{}", ran.all());
+    let throttled = async || {
+        let ran = tools().succeed_with_zookeeper(Tool::Topics, zookeeper, &["--describe"]).await?;
+        anyhow::Ok(ran.printed.contains("leader.replication.throttled.replicas="))
+    };
+    ensure!(throttled().await?, "it is throttled until it is verified");
     wait_for("the reassignment to be verified as complete", async || {
         let ran = reassign(&["--verify"]).await.map_err(|error| format!("{error:#}"))?;
         let complete = ran.printed.lines().filter(|line| line.ends_with("is complete.")).count();
@@ -70,8 +75,7 @@ async fn a_reassignment_raises_the_replication_factor() -> Result<()> {
     })
     .await;
     described_as_shown(&watched, zookeeper, |placed| placed.2.len() == 3).await;
-    let ran = tools().succeed_with_zookeeper(Tool::Topics, zookeeper, &["--describe"]).await?;
-    ensure!(!ran.printed.contains("throttled"), "a verified reassignment leaves no throttle: {}", ran.all());
+    ensure!(!throttled().await?, "a verified reassignment leaves no throttle");
     watched.until_worst(Status::Working).await;
     ensure!(!watched.seen().contains(&Status::Stuck), "{:?} while it was raised", watched.seen());
 
