@@ -40,6 +40,8 @@ pub enum Action {
     Reassign(Reassign),
     /// Adds partitions to a topic until it has so many.
     AddPartitions(AddPartitions),
+    /// Creates a topic, its replicas spread over the brokers.
+    CreateTopic(CreateTopic),
     /// Deletes a topic.
     DeleteTopic(String),
     /// Changes settings of a topic or of brokers.
@@ -62,6 +64,10 @@ pub enum Action {
     DeleteGroup(String),
     /// Fails a log directory of a broker.
     FailLogDir(LogDir),
+    /// Repairs a log directory of a broker: what was in it is there again.
+    RepairLogDir(LogDir),
+    /// Lets a broker advertise another address.
+    Advertise(Advertise),
 }
 
 /// Which election.
@@ -133,6 +139,19 @@ pub struct AddPartitions {
     pub topic: String,
     /// How many it shall have.
     pub to: i32,
+}
+
+/// A topic that is created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CreateTopic {
+    /// The topic.
+    pub topic: String,
+    /// How many partitions.
+    pub partitions: i32,
+    /// How many replicas each partition has. 1 if not said.
+    #[serde(default)]
+    pub replication_factor: Option<usize>,
 }
 
 /// Other settings.
@@ -222,7 +241,7 @@ pub enum FaultKind {
     Close,
     /// The request is read, and the connection closed.
     Reset,
-    /// The request is read, and never answered.
+    /// The request is read, and not answered until the fault ends.
     #[default]
     Hang,
     /// The answer comes late.
@@ -246,4 +265,15 @@ pub struct LogDir {
     /// Which partitions of `__consumer_offsets` are in it; all of the broker if not said.
     #[serde(default)]
     pub partitions: Partitions,
+}
+
+/// Another address that a broker advertises.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Advertise {
+    /// The broker.
+    pub broker: i32,
+    /// The `host:port`. The address that it really listens on if it is not said, or empty.
+    #[serde(default)]
+    pub address: String,
 }

@@ -16,6 +16,7 @@ pub mod shipped;
 pub mod value;
 mod wording;
 
+pub use check::{KnownTopic, check_action};
 pub use model::Scenario;
 pub use problem::{Problem, ScenarioErrors};
 pub use read::{read, read_file};

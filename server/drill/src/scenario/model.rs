@@ -309,7 +309,25 @@ pub struct Group {
     pub offsets: BTreeMap<String, Offsets>,
 }
 
-/// A group's type.
+/// What stands for the number in the id of one of many groups.
+pub(crate) const NUMBER: &str = "{n}";
+
+impl Group {
+    /// Whether this group, or one of these many, has this id.
+    #[must_use]
+    pub fn stands_for(&self, id: &str) -> bool {
+        let (Some(count), Some((before, after))) = (self.count, self.id.split_once(NUMBER)) else {
+            return self.id == id;
+        };
+        let number = id.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        number.is_some_and(|number| {
+            number.parse::<u32>().is_ok_and(|n| (1..=count).contains(&n) && n.to_string() == number)
+        })
+    }
+}
+
+/// A group's type. Members of consumer, share and streams groups exist only in the file: real clients can join groups
+/// of a drill with the classic protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupType {

@@ -1,6 +1,6 @@
 //! Where the keys of a TOML text are: from a key to its line, and from a place in the text to its key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use toml::de::{DeArray, DeTable, DeValue};
@@ -11,12 +11,14 @@ pub(super) struct Places {
     lines: Vec<usize>,
     /// By key: what its name and its value cover in the text, in bytes.
     spans: BTreeMap<String, (Range<usize>, Range<usize>)>,
+    /// The keys whose value is a table.
+    tables: BTreeSet<String>,
 }
 
 impl Places {
     pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        let mut places = Self { lines, spans: BTreeMap::new() };
+        let mut places = Self { lines, spans: BTreeMap::new(), tables: BTreeSet::new() };
         places.table("", table);
         places
     }
@@ -31,7 +33,10 @@ impl Places {
 
     fn below(&mut self, path: &str, value: &DeValue<'_>) {
         match value {
-            DeValue::Table(table) => self.table(path, table),
+            DeValue::Table(table) => {
+                self.tables.insert(path.to_owned());
+                self.table(path, table);
+            }
             DeValue::Array(items) => {
                 for (nth, item) in items.iter().enumerate() {
                     let path = format!("{path}[{nth}]");
@@ -81,6 +86,15 @@ impl Places {
                 (length, std::cmp::Reverse(path.len()))
             })
             .map_or("", |(path, _)| path)
+    }
+
+    /// The innermost table that covers this part of the text; the empty path if that is the whole file.
+    pub(super) fn table_at(&self, part: &Range<usize>) -> &str {
+        let mut path = self.path_at(part);
+        while !path.is_empty() && !self.tables.contains(path) {
+            path = path.rfind(['.', '[']).map_or("", |end| &path[..end]);
+        }
+        path
     }
 }
 

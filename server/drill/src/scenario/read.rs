@@ -1,5 +1,6 @@
 //! Reading scenario files, with errors that say where, what is wrong, and what is allowed.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -14,6 +15,9 @@ use super::wording::in_words;
 
 /// So many unknown keys and the like are told of at once; more are the same mistake over and over.
 const MOST_PROBLEMS: usize = 20;
+
+/// How serde begins to say that a key is missing.
+const MISSING: &str = "missing field ";
 
 /// Reads a scenario; `name` is what errors call the file.
 ///
@@ -56,10 +60,10 @@ fn deserialize(mut table: Spanned<DeTable<'_>>, text: &str, places: &Places) -> 
             Ok(_) => return Err(problems),
             Err(error) => error,
         };
-        let problem = of_value(&error, text, places);
+        let problem = of_value(&error, &table.span(), text, places);
         let path = problem.path.clone();
         // What is missing because it was taken out has been told of already.
-        let follows = match error.message().strip_prefix("missing field ") {
+        let follows = match error.message().strip_prefix(MISSING) {
             Some(name) => taken.contains(&join(&path, name.trim_matches('`'))),
             None => error.message().ends_with("found 0 elements") && taken.iter().any(|taken| taken.starts_with(&path)),
         };
@@ -104,13 +108,21 @@ fn of_text(error: &toml::de::Error, text: &str, places: &Places) -> Problem {
 }
 
 /// A value that no scenario has.
-fn of_value(error: &toml::de::Error, text: &str, places: &Places) -> Problem {
+///
+/// Where a key is missing, serde points at the table that lacks it: at `all` for the top of the file.
+fn of_value(error: &toml::de::Error, all: &Range<usize>, text: &str, places: &Places) -> Problem {
     let span = error.span();
+    let missing = error.message().starts_with(MISSING);
+    let path_at = |span: &Range<usize>| match missing {
+        true if span == all => "",
+        true => places.table_at(span),
+        false => places.path_at(span),
+    };
     let position = span.as_ref().map(|span| places.position(text, span.start));
     Problem {
         line: position.map(|(line, _)| line),
         column: position.map(|(_, column)| column),
-        path: span.map(|span| places.path_at(&span).to_owned()).unwrap_or_default(),
+        path: span.as_ref().map(path_at).unwrap_or_default().to_owned(),
         wrong: in_words(error.message()),
     }
 }

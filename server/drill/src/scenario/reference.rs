@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 /// The parts in order: the name in the schema, and the heading. The empty name is the file itself.
-const PARTS: [(&str, &str); 25] = [
+const PARTS: [(&str, &str); 27] = [
     ("", "The file: keys at the top"),
     ("Cluster", "`[cluster]`"),
     ("Broker", "`[broker.ID]`"),
@@ -24,9 +24,11 @@ const PARTS: [(&str, &str); 25] = [
     ("Elect", "The action `elect`"),
     ("Reassign", "The action `reassign`"),
     ("AddPartitions", "The action `add-partitions`"),
+    ("CreateTopic", "The action `create-topic`"),
     ("Configure", "The action `configure`"),
     ("Coordinators", "The action `coordinators`"),
-    ("LogDir", "The action `fail-log-dir`"),
+    ("LogDir", "The actions `fail-log-dir` and `repair-log-dir`"),
+    ("Advertise", "The action `advertise`"),
     ("Expect", "`[[expect]]` and `[[step.expect]]`"),
     ("Coordinator", "States of a coordinator"),
     ("BrokerState", "States of a broker"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use rust_embed::RustEmbed;
 
 use super::model::Scenario;
-use super::problem::{ScenarioErrors, did_you_mean, list};
+use super::problem::{ScenarioErrors, did_you_mean};
 use super::read::{read, read_file};
 
 #[derive(RustEmbed)]
@@ -25,10 +25,7 @@ pub struct Named {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// No scenario of this name is built in.
-    #[error(
-        "there is no drill `{name}`{nearest}\nDrills: {}\nOne of your own is given as a path, such as `./{name}.toml`.",
-        list(names())
-    )]
+    #[error("there is no drill `{}`{nearest}{}", name.escape_debug(), how(nearest))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -38,6 +35,15 @@ pub enum LoadError {
     /// Its file is wrong, or cannot be read.
     #[error(transparent)]
     Wrong(#[from] ScenarioErrors),
+}
+
+/// Where to look for the name that was meant, if none is near it.
+fn how(nearest: &str) -> &'static str {
+    if nearest.is_empty() {
+        ": `unstuck drill` lists them; one of your own is given as a path, with a / in it or .toml at its end"
+    } else {
+        " `unstuck drill` lists them."
+    }
 }
 
 /// The names of all scenarios that are built in, alphabetically.
@@ -123,7 +129,14 @@ mod tests {
     fn a_name_is_found_or_a_near_one_is_suggested() {
         assert!(find("broker-lost").is_ok());
         let error = find("broker-lots").expect_err("no such drill").to_string();
-        assert!(error.starts_with("there is no drill `broker-lots`; did you mean `broker-lost`?\nDrills: "), "{error}");
+        let near = "there is no drill `broker-lots`; did you mean `broker-lost`? `unstuck drill` lists them.";
+        assert_eq!(error, near);
+        let far =
+            ": `unstuck drill` lists them; one of your own is given as a path, with a / in it or .toml at its end";
+        for name in ["something else", "", "."] {
+            let error = find(name).expect_err("no such drill").to_string();
+            assert_eq!(error, format!("there is no drill `{name}`{far}"));
+        }
         assert!(find("../scenarios/broker-lost").is_err());
         assert!(find("").is_err());
     }

@@ -1,6 +1,7 @@
 //! The cluster on the network: each broker on a port of its own, or all of them in memory for simulated time. What is
 //! true, and when what happens, is the [`World`]'s; here are the clock and the bytes.
 
+mod by_hand;
 mod connection;
 mod listen;
 mod memory;
@@ -20,6 +21,9 @@ use self::shared::Shared;
 use crate::scenario::Scenario;
 use crate::scenario::action::Action;
 use crate::world::{Status, World};
+
+/// The farthest jump: longer ones only keep a cluster busy with its own clock.
+const FARTHEST_JUMP: Duration = Duration::from_secs(30 * 86_400);
 
 /// Where brokers listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,12 +109,16 @@ impl Drill {
         status
     }
 
-    /// Does something to the cluster.
+    /// Somebody does something to the cluster by hand. It is held to the rules of scenario files first; and if it is all
+    /// that the next step by hand would do, it is that step.
     ///
     /// # Errors
-    /// As [`World::apply`].
-    pub fn apply(&self, action: &Action) -> Result<(), String> {
-        self.shared.with(|world| world.apply(action))
+    /// In words: what does not fit the cluster as it is now, or cannot be done to it.
+    pub fn act(&self, action: &Action) -> Result<(), String> {
+        self.shared.with(|world| {
+            by_hand::check(world, action)?;
+            world.act(action)
+        })
     }
 
     /// Lets the next step happen now. `false` if there is none.
@@ -123,9 +131,17 @@ impl Drill {
         self.shared.restart();
     }
 
-    /// Moves scenario time ahead at once; everything that is due until then happens, each at its own time.
-    pub fn jump(&self, by: Duration) {
-        self.shared.jump(by);
+    /// Moves scenario time ahead; everything that is due until then happens, each at its own time. Others get at the
+    /// drill in between. A restart meanwhile ends it, and so does dropping the future: time stands where it came to.
+    ///
+    /// # Errors
+    /// In words, if it is farther than 30 days.
+    pub async fn jump(&self, by: Duration) -> Result<(), String> {
+        if by > FARTHEST_JUMP {
+            return Err("a jump is at most 30d long".to_owned());
+        }
+        self.shared.jump(by).await;
+        Ok(())
     }
 
     /// Looks at the cluster, or changes it, as it is now. Everything else of the drill waits meanwhile, so `look` must not
@@ -138,6 +154,11 @@ impl Drill {
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes()
+    }
+
+    /// Waits until the drill ends: by [`shutdown`](Self::shutdown), or by itself, which is a defect that has been logged.
+    pub async fn ended(&self) {
+        self.shared.stop.cancelled().await;
     }
 
     /// Ends everything and waits until it has ended.

@@ -13,6 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::scenario::Scenario;
 use crate::world::{Reachable, World};
 
+/// How much of a jump is done at once.
+const JUMP: Duration = Duration::from_secs(60);
+
 /// Whether a broker can be reached, and how often it could not: a connection that was opened before the last time is
 /// gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,8 @@ struct State {
     since: Instant,
     /// The world's version that everybody has been told of.
     told: u64,
+    /// How often it was played again.
+    restarts: u64,
 }
 
 #[derive(Debug)]
@@ -64,7 +69,7 @@ impl Shared {
             places,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
-            state: Mutex::new(State { world, base: Duration::ZERO, since: Instant::now(), told }),
+            state: Mutex::new(State { world, base: Duration::ZERO, since: Instant::now(), told, restarts: 0 }),
             doors,
             changes: watch::Sender::new(0),
             wake: Notify::new(),
@@ -97,6 +102,7 @@ impl Shared {
         state.base = Duration::ZERO;
         state.since = Instant::now();
         state.told = state.world.version();
+        state.restarts += 1;
         for (id, door) in &self.doors {
             let reachable = state.world.reachable(*id);
             door.send_modify(|door| *door = Door { reachable, life: door.life + 1 });
@@ -105,11 +111,27 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    pub(super) fn jump(&self, by: Duration) {
+    /// Moves time ahead in small steps, so that connections and the clock have their turns.
+    pub(super) async fn jump(&self, by: Duration) {
+        let restarts = self.lock().restarts;
+        let mut left = by;
+        while !left.is_zero() && self.jump_once(&mut left, restarts) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// One step of a jump; `false` if the drill was played again since it began.
+    fn jump_once(&self, left: &mut Duration, restarts: u64) -> bool {
         let mut state = self.lock();
-        state.base += by;
+        if state.restarts != restarts {
+            return false;
+        }
+        let part = (*left).min(JUMP);
+        *left -= part;
+        state.base += part;
         self.advance(&mut state);
         self.wake.notify_one();
+        true
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
@@ -175,7 +197,6 @@ fn begin(name: &str, scenario: Arc<Scenario>, places: &[(i32, String, u16)]) -> 
 
 /// The clock: lets happen what is due, when it is due.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let stop = shared.stop.clone();
     let clock = async {
         loop {
             let woken = shared.wake.notified();
@@ -189,9 +210,42 @@ pub(super) async fn run(shared: Arc<Shared>) {
             }
         }
     };
+    run_until_stopped(&shared.stop, clock).await;
+}
+
+async fn run_until_stopped(stop: &CancellationToken, clock: impl Future<Output = ()>) {
+    let _ends = EndsByPanic(stop);
     tokio::select! {
         biased;
         () = stop.cancelled() => {}
         () = clock => {}
+    }
+}
+
+/// A drill whose clock has stopped by a defect looks alive and is not: so it ends.
+struct EndsByPanic<'a>(&'a CancellationToken);
+
+impl Drop for EndsByPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("the drill ends: its clock has stopped, which is a defect of Unstuck");
+            self.0.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_clock_that_stops_by_a_defect_ends_the_drill() {
+        let stop = CancellationToken::new();
+        let of_clock = stop.clone();
+        let clock = tokio::spawn(async move {
+            run_until_stopped(&of_clock, async { panic!("a defect, for the test") }).await;
+        });
+        assert!(clock.await.is_err_and(|error| error.is_panic()));
+        assert!(stop.is_cancelled());
     }
 }

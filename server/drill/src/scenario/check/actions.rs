@@ -3,7 +3,7 @@
 use unstuck_diagnosis::OFFSETS_TOPIC;
 
 use super::Check;
-use crate::scenario::action::{Action, Coordinators, Reassign};
+use crate::scenario::action::{Action, Coordinators, CreateTopic, LogDir, Reassign};
 use crate::scenario::model::Coordinator;
 use crate::scenario::problem::{did_you_mean, list};
 use crate::scenario::value::MOST_PARTITIONS;
@@ -11,7 +11,7 @@ use crate::scenario::value::MOST_PARTITIONS;
 impl Check<'_> {
     /// `faults`: the names of those that there have been until now.
     pub(super) fn action(&mut self, path: &str, action: &Action, faults: &[&str]) {
-        let at = |key: &str| format!("{path}.{key}");
+        let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         match action {
             Action::Stop(id) => self.node(&at("stop"), *id),
             Action::Start(id) => self.node(&at("start"), *id),
@@ -39,7 +39,11 @@ impl Check<'_> {
             Action::AddPartitions(add) => {
                 let path = at("add-partitions");
                 self.topic_name(&format!("{path}.topic"), &add.topic);
-                let before = self.scenario.topic.get(&add.topic).map_or(0, |topic| topic.partitions);
+                let before = if self.by_hand {
+                    self.topics.get(add.topic.as_str()).map_or(0, |topic| topic.partitions)
+                } else {
+                    self.scenario.topic.get(&add.topic).map_or(0, |topic| topic.partitions)
+                };
                 if add.to <= before || add.to > MOST_PARTITIONS {
                     let what = format!("{} has {before} partitions; allowed: more, up to {MOST_PARTITIONS}", add.topic);
                     self.wrong(format!("{path}.to"), what);
@@ -60,6 +64,9 @@ impl Check<'_> {
                         );
                     }
                 }
+                if configure.topic.is_none() {
+                    self.broker_configs(&format!("{path}.set"), configure.set.keys());
+                }
                 if configure.set.is_empty() && configure.delete.is_empty() {
                     self.wrong(path, "it changes nothing: say `set` or `delete`");
                 }
@@ -79,9 +86,15 @@ impl Check<'_> {
             Action::Acl(acl) => self.acl(&at("acl"), acl),
             Action::Group(group) => self.group(&at("group"), group),
             Action::DeleteGroup(_) => {}
-            Action::FailLogDir(log_dir) => {
-                self.broker(&at("fail-log-dir.broker"), log_dir.broker);
-                self.partitions(&at("fail-log-dir.partitions"), OFFSETS_TOPIC, &log_dir.partitions);
+            Action::FailLogDir(log_dir) => self.log_dir(&at("fail-log-dir"), log_dir),
+            Action::RepairLogDir(log_dir) => self.log_dir(&at("repair-log-dir"), log_dir),
+            Action::CreateTopic(create) => self.create_topic(&at("create-topic"), create),
+            Action::Advertise(advertise) => {
+                let path = at("advertise");
+                self.broker(&format!("{path}.broker"), advertise.broker);
+                if !advertise.address.is_empty() {
+                    self.address(format!("{path}.address"), &advertise.address);
+                }
             }
         }
     }
@@ -100,10 +113,25 @@ impl Check<'_> {
         self.broker_list(&format!("{path}.replicas"), &reassign.replicas);
     }
 
+    fn log_dir(&mut self, path: &str, log_dir: &LogDir) {
+        self.broker(&format!("{path}.broker"), log_dir.broker);
+        self.partitions(&format!("{path}.partitions"), OFFSETS_TOPIC, &log_dir.partitions);
+    }
+
+    fn create_topic(&mut self, path: &str, create: &CreateTopic) {
+        self.legal_topic_name(&format!("{path}.topic"), &create.topic);
+        self.partition_count(format!("{path}.partitions"), create.partitions);
+        self.replication_factor(&format!("{path}.replication-factor"), create.replication_factor);
+        if self.by_hand && self.topics.contains_key(create.topic.as_str()) {
+            self.wrong(format!("{path}.topic"), format!("there is a topic `{}` already", create.topic));
+        }
+    }
+
     fn coordinators(&mut self, path: &str, coordinators: &Coordinators) {
         self.partitions(&format!("{path}.partitions"), OFFSETS_TOPIC, &coordinators.partitions);
         if coordinators.r#for.is_some() && coordinators.state != Coordinator::Loading {
             self.wrong(format!("{path}.for"), "only `loading` ends by itself");
         }
+        self.time(format!("{path}.for"), coordinators.r#for);
     }
 }

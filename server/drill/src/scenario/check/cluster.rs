@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Check;
 use crate::scenario::model::{Mode, Release};
 use crate::scenario::problem::list;
+use crate::scenario::value::MOST_PARTITIONS;
 
 impl Check<'_> {
     pub(super) fn cluster(&mut self) {
@@ -37,6 +38,8 @@ impl Check<'_> {
         if cluster.session_timeout.is_some_and(|time| time.0.is_zero()) {
             self.wrong("cluster.session-timeout", "it must be longer than 0");
         }
+        self.time("cluster.session-timeout".to_owned(), cluster.session_timeout);
+        self.broker_configs("cluster.configs", cluster.configs.keys());
         if cluster.elr == Some(true) {
             self.no_elr("cluster.elr");
         }
@@ -58,6 +61,13 @@ impl Check<'_> {
         }
     }
 
+    /// An address that a broker advertises.
+    pub(super) fn address(&mut self, path: String, address: &str) {
+        if !is_host_and_port(address) {
+            self.wrong(path, format!("`{address}` is not `host:port`, such as `kafka-1.internal:9092`"));
+        }
+    }
+
     pub(super) fn brokers(&mut self) {
         let brokers = &self.scenario.cluster.brokers;
         for (key, broker) in &self.scenario.broker {
@@ -67,18 +77,16 @@ impl Check<'_> {
                 Ok(id) if id.to_string() == *key => self.broker(&path, id),
                 _ => self.wrong(&path, format!("`{key}` is no broker id; brokers: {}", list(brokers))),
             }
-            if let Some(advertised) = &broker.advertised
-                && !is_host_and_port(advertised)
-            {
-                let what = format!("`{advertised}` is not `host:port`, such as `kafka-1.internal:9092`");
-                self.wrong(format!("{path}.advertised"), what);
+            if let Some(advertised) = &broker.advertised {
+                self.address(format!("{path}.advertised"), advertised);
             }
             if let Some(release) = broker.release {
                 self.release(&format!("{path}.release"), release);
             }
-            if broker.partition_count.is_some_and(|count| count < 1) {
-                self.wrong(format!("{path}.partition-count"), "it must be 1 or more");
+            if broker.partition_count.is_some_and(|count| !(1..=MOST_PARTITIONS).contains(&count)) {
+                self.wrong(format!("{path}.partition-count"), format!("it must be 1 to {MOST_PARTITIONS}"));
             }
+            self.broker_configs(&format!("{path}.configs"), broker.configs.keys());
             let mut seen = BTreeSet::new();
             if let Some(twice) = broker.log_dirs.iter().find(|folder| !seen.insert(*folder)) {
                 self.wrong(format!("{path}.log-dirs"), format!("{twice} is named twice"));

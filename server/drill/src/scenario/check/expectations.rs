@@ -11,6 +11,7 @@ use crate::scenario::value::Partitions;
 
 impl Check<'_> {
     pub(super) fn expect(&mut self, path: &str, expect: &Expect) {
+        self.time(format!("{path}.after"), expect.after);
         if let Some(worst) = &expect.worst {
             self.status(&format!("{path}.worst"), worst);
         }

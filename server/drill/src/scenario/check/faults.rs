@@ -5,7 +5,7 @@ use crate::scenario::action::{Fault, FaultKind, View};
 use crate::scenario::apis::{APIS, api_key};
 use crate::scenario::model::Acl;
 use crate::scenario::problem::{did_you_mean, list};
-use crate::scenario::value::Partitions;
+use crate::scenario::value::{MOST_PARTITIONS, Partitions};
 use unstuck_diagnosis::OFFSETS_TOPIC;
 
 impl Check<'_> {
@@ -34,6 +34,7 @@ impl Check<'_> {
                 self.wrong(format!("{path}.delay"), "it goes with `do = \"delay\"` and `do = \"error\"` only")
             }
         }
+        self.time(format!("{path}.delay"), fault.delay);
         match (kind, fault.code) {
             (FaultKind::Error, None) => self.wrong(format!("{path}.code"), "`do = \"error\"` must say which code"),
             (FaultKind::Error, Some(0)) => self.wrong(format!("{path}.code"), "0 means that there is no error"),
@@ -54,8 +55,8 @@ impl Check<'_> {
         for (nth, set) in view.partition.iter().enumerate() {
             self.set(&format!("{path}.partition[{nth}]"), set, true);
         }
-        if view.partition_count.is_some_and(|count| count < 0) {
-            self.wrong(format!("{path}.partition-count"), "it cannot be less than 0");
+        if view.partition_count.is_some_and(|count| !(0..=MOST_PARTITIONS).contains(&count)) {
+            self.wrong(format!("{path}.partition-count"), format!("it must be 0 to {MOST_PARTITIONS}"));
         }
         for (nth, topic) in view.missing_topics.iter().enumerate() {
             self.topic_name(&format!("{path}.missing-topics[{nth}]"), topic);

@@ -3,7 +3,7 @@
 use unstuck_diagnosis::OFFSETS_TOPIC;
 
 use super::Check;
-use crate::scenario::model::{Group, GroupType, Members, Offsets, Release};
+use crate::scenario::model::{Group, GroupType, Members, NUMBER, Offsets, Release};
 use crate::scenario::places::join;
 use crate::scenario::problem::{did_you_mean, list};
 
@@ -11,8 +11,8 @@ use crate::scenario::problem::{did_you_mean, list};
 const MOST_GROUPS: u32 = 1_000_000;
 /// The most members of one group.
 const MOST_MEMBERS: usize = 10_000;
-/// What stands for the number in the id of one of many groups.
-const NUMBER: &str = "{n}";
+/// The longest id in bytes: what fits a string of the protocol, whose length has 16 bits.
+const LONGEST_ID: usize = 32_767;
 
 impl Check<'_> {
     pub(super) fn groups(&mut self) {
@@ -41,6 +41,16 @@ impl Check<'_> {
             }
         } else if group.id.contains(NUMBER) {
             self.wrong(format!("{path}.id"), format!("`{NUMBER}` stands for a number, but there is no `count`"));
+        }
+        let length = match group.count {
+            Some(count) => group.id.replace(NUMBER, &count.to_string()).len(),
+            None => group.id.len(),
+        };
+        if length > LONGEST_ID {
+            self.wrong(format!("{path}.id"), format!("{length} bytes; an id has at most {LONGEST_ID}"));
+        } else if group.id.is_empty() && group.r#type != GroupType::Simple {
+            let what = "it is empty: Kafka allows that for `type = \"simple\"` only";
+            self.wrong(format!("{path}.id"), what);
         }
         self.group_type(path, group.r#type);
         self.state(path, group);
@@ -127,7 +137,7 @@ fn states(kind: GroupType, release: Release) -> &'static [&'static str] {
 /// An id that both entries stand for.
 fn in_both(one: &Group, other: &Group) -> Option<String> {
     let (fewer, more) = if one.count <= other.count { (one, other) } else { (other, one) };
-    let Some(count) = fewer.count else { return stands_for(more, &fewer.id).then(|| fewer.id.clone()) };
+    let Some(count) = fewer.count else { return more.stands_for(&fewer.id).then(|| fewer.id.clone()) };
     let ((before, after), (more_before, more_after)) = (fewer.id.split_once(NUMBER)?, more.id.split_once(NUMBER)?);
     // Two hundred thousand groups are not compared one by one where their ids begin or end otherwise.
     let alike = |one: &str, other: &str| one.starts_with(other) || other.starts_with(one);
@@ -135,15 +145,5 @@ fn in_both(one: &Group, other: &Group) -> Option<String> {
     if !alike(before, more_before) || !alike_at_end {
         return None;
     }
-    (1..=count.min(MOST_GROUPS)).map(|n| format!("{before}{n}{after}")).find(|id| stands_for(more, id))
-}
-
-/// Whether one of the groups of this entry has this id.
-fn stands_for(group: &Group, id: &str) -> bool {
-    let (Some(count), Some((before, after))) = (group.count, group.id.split_once(NUMBER)) else {
-        return group.id == id;
-    };
-    let number = id.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-    number
-        .is_some_and(|number| number.parse::<u32>().is_ok_and(|n| (1..=count).contains(&n) && n.to_string() == number))
+    (1..=count.min(MOST_GROUPS)).map(|n| format!("{before}{n}{after}")).find(|id| more.stands_for(id))
 }

@@ -3,8 +3,12 @@
 //! Two kinds of problems: what cannot be served at all (an id that no node has, a release without KRaft), and what
 //! contradicts itself as a cluster's own data may do when it is broken (a leader that is no replica). The second kind is
 //! accepted from a scenario that says `means-contradictions = true`.
+//!
+//! What is done to a cluster by hand is held to the same rules ([`check_action`]), with the topics and groups that there
+//! are by then.
 
 mod actions;
+mod by_hand;
 mod cluster;
 mod expectations;
 mod faults;
@@ -20,12 +24,22 @@ use unstuck_diagnosis::OFFSETS_TOPIC;
 
 use super::action::{Action, SetPartitions};
 use super::model::{Mode, Release, Scenario};
+use super::places::join;
 use super::problem::{did_you_mean, list};
-use super::value::Partitions;
+use super::value::{MOST_PARTITIONS, Partitions, Time};
+
+pub use self::by_hand::{KnownTopic, check_action};
+
+/// The highest leader epoch that may be said: each election adds one, and Kafka's are 32 bits wide.
+const HIGHEST_EPOCH: i32 = 1_000_000_000;
+/// The longest time that may be said: 7 days.
+const LONGEST: Time = Time(std::time::Duration::from_secs(7 * 86_400));
+/// Settings that would say again what `session-timeout` says.
+const SESSION_TIMEOUTS: [&str; 2] = ["broker.session.timeout.ms", "zookeeper.session.timeout.ms"];
 
 /// What is wrong, by key. A key is written as [`Problem::path`](super::Problem::path).
 pub(super) fn problems(scenario: &Scenario) -> Vec<(String, String)> {
-    let mut check = Check { scenario, topics: topics_ever(scenario), problems: Vec::new() };
+    let mut check = Check { scenario, topics: topics_ever(scenario), by_hand: false, problems: Vec::new() };
     check.cluster();
     check.brokers();
     check.topics();
@@ -44,18 +58,13 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<(String, String)> {
     check.problems
 }
 
-/// What a topic may come to be in the course of a scenario.
-struct TopicEver {
-    /// The most partitions that it has at any time.
-    partitions: i32,
-    /// All brokers that any of its partitions has as replicas at any time.
-    replicas: BTreeSet<i32>,
-}
-
 /// What has been found so far.
 struct Check<'a> {
     scenario: &'a Scenario,
-    topics: BTreeMap<&'a str, TopicEver>,
+    /// Topics as they may come to be in the course of the scenario, or, by hand, as they are.
+    topics: BTreeMap<&'a str, KnownTopic>,
+    /// Whether something is done by hand.
+    by_hand: bool,
     problems: Vec<(String, String)>,
 }
 
@@ -119,13 +128,45 @@ impl Check<'_> {
         }
     }
 
-    /// A topic of the scenario. The offsets topic may come into being by itself, so it is always known.
+    /// A topic of the scenario, or, by hand, of the cluster. The offsets topic may come into being by itself, so a
+    /// scenario may always name it.
     fn topic_name(&mut self, path: &str, name: &str) {
-        if name != OFFSETS_TOPIC && !self.scenario.topic.contains_key(name) {
-            let known: Vec<&str> = self.scenario.topic.keys().map(String::as_str).collect();
-            let nearest = did_you_mean(name, known.iter().copied());
-            let topics = if known.is_empty() { "none".to_owned() } else { list(known) };
-            self.wrong(path, format!("the scenario has no topic `{name}`{nearest} (topics: {topics})"));
+        let mut known: BTreeSet<&str> = self.topics.keys().copied().collect();
+        if !self.by_hand {
+            // Those that are deleted in its course, too.
+            known.extend(self.scenario.topic.keys().map(String::as_str));
+        }
+        if known.contains(name) || (!self.by_hand && name == OFFSETS_TOPIC) {
+            return;
+        }
+        let whose = if self.by_hand { "cluster" } else { "scenario" };
+        let nearest = did_you_mean(name, known.iter().copied());
+        let topics = if known.is_empty() { "none".to_owned() } else { list(known) };
+        self.wrong(path, format!("the {whose} has no topic `{name}`{nearest} (topics: {topics})"));
+    }
+
+    /// A time that somebody will live to see.
+    fn time(&mut self, path: String, time: Option<Time>) {
+        if time.is_some_and(|time| time > LONGEST) {
+            self.wrong(path, format!("it must not be longer than {LONGEST}"));
+        }
+    }
+
+    /// A leader epoch and an end offset.
+    fn epoch_and_end(&mut self, path: &str, epoch: Option<i32>, end: Option<i64>) {
+        if epoch.is_some_and(|epoch| !(0..=HIGHEST_EPOCH).contains(&epoch)) {
+            self.wrong(format!("{path}.epoch"), format!("it must be 0 to {HIGHEST_EPOCH}"));
+        }
+        if end.is_some_and(|end| end < 0) {
+            self.wrong(format!("{path}.end"), "it cannot be less than 0");
+        }
+    }
+
+    /// Settings of brokers.
+    fn broker_configs<'k>(&mut self, path: &str, keys: impl Iterator<Item = &'k String>) {
+        for key in keys.filter(|key| SESSION_TIMEOUTS.contains(&key.as_str())) {
+            let what = "say `session-timeout` in `[cluster]`: this setting follows from it";
+            self.wrong(join(path, key), what);
         }
     }
 
@@ -158,13 +199,10 @@ impl Check<'_> {
         if set.elr.is_some() {
             self.no_elr(&format!("{path}.elr"));
         }
-        for (key, negative) in
-            [("epoch", set.epoch.is_some_and(|epoch| epoch < 0)), ("end", set.end.is_some_and(|end| end < 0))]
-        {
-            if negative {
-                self.wrong(format!("{path}.{key}"), "it cannot be less than 0");
-            }
+        if set.replicas.as_ref().is_some_and(Vec::is_empty) {
+            self.wrong(format!("{path}.replicas"), "a partition has at least one replica");
         }
+        self.epoch_and_end(path, set.epoch, set.end);
         if view {
             let leader = set.leader.filter(|leader| *leader != -1);
             return self.broker_list(&format!("{path}.leader"), leader.as_slice());
@@ -218,26 +256,32 @@ fn up_to(count: i32) -> String {
     if count == 1 { "only partition 0".to_owned() } else { format!("partitions 0-{}", count - 1) }
 }
 
-fn topics_ever(scenario: &Scenario) -> BTreeMap<&str, TopicEver> {
+fn topics_ever(scenario: &Scenario) -> BTreeMap<&str, KnownTopic> {
     let brokers = &scenario.cluster.brokers;
-    let mut topics: BTreeMap<&str, TopicEver> = BTreeMap::new();
+    let mut topics: BTreeMap<&str, KnownTopic> = BTreeMap::new();
     for (name, topic) in &scenario.topic {
         // More are refused elsewhere; they must not be counted here one by one.
-        let partitions = topic.partitions.clamp(0, super::value::MOST_PARTITIONS);
+        let partitions = topic.partitions.clamp(0, MOST_PARTITIONS);
         let replicas = (0..partitions).flat_map(|partition| topic.replicas_of(partition, brokers)).collect();
-        topics.insert(name, TopicEver { partitions, replicas });
+        topics.insert(name, KnownTopic { partitions, replicas });
     }
     for action in scenario.step.iter().flat_map(|step| &step.r#do) {
         let (topic, replicas) = match action {
             Action::AddPartitions(add) => {
                 if let Some(topic) = topics.get_mut(add.topic.as_str()) {
-                    topic.partitions = topic.partitions.max(add.to);
+                    topic.partitions = topic.partitions.max(add.to.min(MOST_PARTITIONS));
                     topic.replicas.extend(brokers);
                 }
                 continue;
             }
             Action::Reassign(reassign) => (&reassign.topic, Some(&reassign.replicas)),
             Action::Set(set) | Action::WriteZookeeper(set) => (&set.topic, set.replicas.as_ref()),
+            Action::CreateTopic(create) => {
+                let topic = topics.entry(create.topic.as_str()).or_default();
+                topic.partitions = topic.partitions.max(create.partitions.clamp(0, MOST_PARTITIONS));
+                topic.replicas.extend(brokers);
+                continue;
+            }
             Action::DeleteTopic(name) => {
                 // It may come back otherwise than it was.
                 topics.remove(name.as_str());

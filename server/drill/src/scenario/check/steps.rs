@@ -28,6 +28,7 @@ impl Check<'_> {
                     "a step waits for a time (`after`) or for an event (`on`), not for both",
                 );
             }
+            self.time(format!("{path}.after"), step.after);
             if let Some(event) = &step.on {
                 self.event(&format!("{path}.on"), event);
             }

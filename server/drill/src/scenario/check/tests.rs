@@ -1,6 +1,8 @@
 //! Each rule: what it refuses, in which words, and what it accepts.
 
+mod by_hand;
 mod damage;
+mod limits;
 
 use crate::scenario::read;
 
@@ -147,7 +149,7 @@ fn nodes() {
     }
     accepted("kafka-1:9092", "[::1]:9092");
     refused("\"/data/b\"", "\"/data/a\"", "broker.1.log-dirs: /data/a is named twice");
-    refused("log-dirs", "partition-count = 0\nlog-dirs", "broker.1.partition-count: it must be 1 or more");
+    refused("log-dirs", "partition-count = 0\nlog-dirs", "broker.1.partition-count: it must be 1 to 100000");
 }
 
 #[test]
@@ -235,7 +237,7 @@ fn replicas() {
         "id = \"0-6\"",
         &format!("{partition}.id: there is no partition 6: the topic has partitions 0-5"),
     );
-    refused("id = \"0-1\"", "id = \"0-1\"\nepoch = -1", &format!("{partition}.epoch: it cannot be less than 0"));
+    refused("id = \"0-1\"", "id = \"0-1\"\nepoch = -1", &format!("{partition}.epoch: it must be 0 to 1000000000"));
     for count in [0, 200_000] {
         let found = wrong(KRAFT, "[topic.orders]\npartitions = 2", &format!("[topic.orders]\npartitions = {count}"));
         assert_eq!(found[0], format!("topic.orders.partitions: {count} is not a number of partitions (1 to 100000)"));
@@ -425,6 +427,15 @@ fn steps_and_what_they_do() {
         "elect.partitions: there is no partition 6: __consumer_offsets has partitions 0-5",
     );
     stop("{ fail-log-dir = { broker = 7 } }", "fail-log-dir.broker: 7 is not one of the brokers (1, 2, 3)");
+    stop("{ repair-log-dir = { broker = 7 } }", "repair-log-dir.broker: 7 is not one of the brokers (1, 2, 3)");
+    stop(
+        "{ advertise = { broker = 1, address = \"a\" } }",
+        "advertise.address: `a` is not `host:port`, such as `kafka-1.internal:9092`",
+    );
+    stop(
+        "{ create-topic = { topic = \"t\", partitions = 0 } }",
+        "create-topic.partitions: 0 is not a number of partitions (1 to 100000)",
+    );
     stop(
         "{ add-partitions = { topic = \"orders\", to = 2 } }",
         "add-partitions.to: orders has 2 partitions; allowed: more, up to 100000",

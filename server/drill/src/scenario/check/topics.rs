@@ -12,33 +12,39 @@ impl Check<'_> {
     pub(super) fn topics(&mut self) {
         for (name, topic) in &self.scenario.topic {
             let path = join("topic", name);
-            let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-            if name.is_empty() || name.len() > 249 || !name.chars().all(legal) || matches!(name.as_str(), "." | "..") {
-                let allowed = "1 to 249 of letters, digits, `.`, `_` and `-`";
-                self.wrong(&path, format!("Kafka allows no such topic name; allowed: {allowed}"));
-            }
+            self.legal_topic_name(&path, name);
             self.topic(&path, name, topic);
         }
     }
 
+    pub(super) fn legal_topic_name(&mut self, path: &str, name: &str) {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if name.is_empty() || name.len() > 249 || !name.chars().all(legal) || matches!(name, "." | "..") {
+            let allowed = "1 to 249 of letters, digits, `.`, `_` and `-`";
+            self.wrong(path, format!("Kafka allows no such topic name; allowed: {allowed}"));
+        }
+    }
+
+    pub(super) fn partition_count(&mut self, path: String, count: i32) {
+        if !(1..=MOST_PARTITIONS).contains(&count) {
+            self.wrong(path, format!("{count} is not a number of partitions (1 to {MOST_PARTITIONS})"));
+        }
+    }
+
+    pub(super) fn replication_factor(&mut self, path: &str, factor: Option<usize>) {
+        let brokers = self.scenario.cluster.brokers.len();
+        if let Some(factor) = factor.filter(|factor| !(1..=brokers).contains(factor)) {
+            self.wrong(path, format!("{factor} replicas need as many brokers; allowed: 1 to {brokers}"));
+        }
+    }
+
     fn topic(&mut self, path: &str, name: &str, topic: &Topic) {
-        let brokers = &self.scenario.cluster.brokers;
-        if !(1..=MOST_PARTITIONS).contains(&topic.partitions) {
-            let count = topic.partitions;
-            self.wrong(
-                format!("{path}.partitions"),
-                format!("{count} is not a number of partitions (1 to {MOST_PARTITIONS})"),
-            );
+        self.partition_count(format!("{path}.partitions"), topic.partitions);
+        let factor = format!("{path}.replication-factor");
+        if topic.replication_factor.is_some() && !topic.replicas.is_empty() {
+            self.wrong(&factor, "`replicas` says already where the replicas are; leave one of the two out");
         }
-        if let Some(factor) = topic.replication_factor {
-            let path = format!("{path}.replication-factor");
-            if !topic.replicas.is_empty() {
-                self.wrong(&path, "`replicas` says already where the replicas are; leave one of the two out");
-            }
-            if factor < 1 || factor > brokers.len() {
-                self.wrong(&path, format!("{factor} replicas need as many brokers; allowed: 1 to {}", brokers.len()));
-            }
-        }
+        self.replication_factor(&factor, topic.replication_factor);
         self.broker_list(&format!("{path}.replicas"), &topic.replicas);
         if topic.end.is_some_and(|end| end < 0) {
             self.wrong(format!("{path}.end"), "it cannot be less than 0");
@@ -71,14 +77,7 @@ impl Check<'_> {
         if !partition.elr.is_empty() {
             self.no_elr(&format!("{path}.elr"));
         }
-        for (key, negative) in [
-            ("epoch", partition.epoch.is_some_and(|epoch| epoch < 0)),
-            ("end", partition.end.is_some_and(|end| end < 0)),
-        ] {
-            if negative {
-                self.wrong(format!("{path}.{key}"), "it cannot be less than 0");
-            }
-        }
+        self.epoch_and_end(path, partition.epoch, partition.end);
         // Where the replicas follow from the rest of the topic they differ by partition; the first that does not fit
         // speaks for all.
         let before = self.problems.len();

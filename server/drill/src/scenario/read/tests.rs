@@ -161,3 +161,31 @@ fn a_file_that_is_not_there_is_told_by_its_name() {
     let errors = read_file(Path::new("no/such.toml")).expect_err("it is not there").to_string();
     assert!(errors.starts_with("no/such.toml: cannot be read: "), "{errors}");
 }
+
+#[test]
+fn what_is_missing_is_told_of_the_table_that_lacks_it() {
+    let said = |text: &str| read(text, "own.toml").expect_err("it is wrong").to_string();
+    let cluster = "[cluster]\nmode = \"kraft\"\nrelease = \"4.1.1\"\nbrokers = [1]\n";
+    assert_eq!(said(&format!("title = \"t\"\n{cluster}")), "own.toml:1:1: `story` is missing");
+    assert_eq!(said(&format!("story = \"s\"\n{cluster}")), "own.toml:1:1: `title` is missing");
+    assert_eq!(said(cluster), "own.toml:1:1: `title` is missing");
+    assert_eq!(said("title = \"t\"\nstory = \"s\"\n"), "own.toml:1:1: `cluster` is missing");
+    assert_eq!(said(""), "own.toml:1:1: `title` is missing");
+    assert_eq!(said(&HEAD.replace("release = \"4.1.1\"\n", "")), "own.toml:4:1: cluster: `release` is missing");
+    assert_eq!(
+        said("title = \"t\"\nstory = \"s\"\ncluster.mode = \"kraft\"\ncluster.brokers = [1]\n"),
+        "own.toml:3:1: cluster: `release` is missing"
+    );
+    assert_eq!(
+        said(&HEAD.replace("4.1.1", "4.2")),
+        "own.toml:6:11: cluster.release: `4.2` is not known here; allowed: 1.0.2, 2.3.1, 2.8.2, 3.6.2, \
+         3.9.1, 4.1.1"
+    );
+    // What else is wrong is told too.
+    assert_eq!(said(&format!("titel = \"t\"\n{}[topic.orders]\n", cluster.replace("4.1.1", "4"))).lines().count(), 4);
+    assert_eq!(
+        said(&format!("{HEAD}[[group]]\nid = \"a\"\nmembers = [{{ client-id = 3 }}]\n[[step]]\nname = \"x\"\n")),
+        "own.toml:10:26: group[0].members[0].client-id: expected text in quotes, found 3\n\
+         own.toml:11:1: step[0]: `say` is missing"
+    );
+}

@@ -1,5 +1,6 @@
 //! Drills as clients meet them.
 
+mod by_hand;
 mod faults;
 mod fuzz;
 mod simulated;

@@ -54,7 +54,7 @@ async fn each_run_is_the_same() {
             let listed = groups(&mut connection).await.expect("a list");
             story.push((seen.controller, seen.brokers.len(), listed, drill.status().now_ms));
             if round == 3 {
-                drill.apply(&Action::Stop(2)).expect("broker 2");
+                drill.act(&Action::Stop(2)).expect("broker 2");
             }
             sleep(Duration::from_millis(1500)).await;
         }
@@ -92,7 +92,7 @@ async fn a_missing_offsets_topic_comes_into_being_by_being_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_paused_broker_hangs_and_a_drill_that_ends_refuses() {
     let drill = Drill::in_memory("test", scenario(""));
-    drill.apply(&Action::Pause(1)).expect("broker 1");
+    drill.act(&Action::Pause(1)).expect("broker 1");
     let dialer = drill.dialer();
     let connected = Connection::connect_by(dialer.as_ref(), "broker-1.drill:9092", "test", DEADLINE).await;
     assert_eq!(connected.expect("accepted").handshake(DEADLINE).await.err(), Some(WireError::Silent));

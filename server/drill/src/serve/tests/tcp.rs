@@ -58,15 +58,15 @@ async fn a_stopped_broker_refuses_and_comes_back_on_its_port() {
     let drill = loopback("");
     let address = drill.bootstrap()[0].clone();
     let mut open = greet(&drill, 0).await.expect("broker 1");
-    drill.apply(&Action::Stop(1)).expect("broker 1");
+    drill.act(&Action::Stop(1)).expect("broker 1");
     let ended = timeout(DEADLINE, open.ended()).await.expect("the connection ends");
     assert_eq!(ended, WireError::Closed);
     assert_eq!(Connection::connect(&address, "test", DEADLINE).await.err(), Some(WireError::Refused));
     // The port is still its own.
     assert!(std::net::TcpListener::bind(&address).is_err());
 
-    drill.apply(&Action::Start(1)).expect("broker 1");
-    drill.jump(std::time::Duration::from_secs(1));
+    drill.act(&Action::Start(1)).expect("broker 1");
+    drill.jump(std::time::Duration::from_secs(1)).await.expect("not too far");
     let again = timeout(DEADLINE, async {
         loop {
             match greet(&drill, 0).await {
@@ -84,7 +84,7 @@ async fn a_stopped_broker_refuses_and_comes_back_on_its_port() {
 async fn a_broker_that_was_gone_within_one_jump_has_been_gone() {
     let drill = loopback("[[step]]\nname = \"a\"\nsay = \"b\"\nafter = \"1s\"\ndo = [{ stop = 2 }, { start = 2 }]");
     let mut open = greet(&drill, 1).await.expect("broker 2");
-    drill.jump(std::time::Duration::from_secs(60));
+    drill.jump(std::time::Duration::from_secs(60)).await.expect("not too far");
     assert_eq!(timeout(DEADLINE, open.ended()).await.expect("it ends"), WireError::Closed);
     assert!(drill.status().nodes.iter().all(|node| node.state == "running" && !node.starting));
 }
@@ -93,12 +93,12 @@ async fn a_broker_that_was_gone_within_one_jump_has_been_gone() {
 async fn a_paused_broker_accepts_and_says_nothing_until_it_goes_on() {
     let drill = loopback("");
     let mut open = greet(&drill, 0).await.expect("broker 1");
-    drill.apply(&Action::Pause(1)).expect("broker 1");
+    drill.act(&Action::Pause(1)).expect("broker 1");
     assert_eq!(metadata(&mut open, SHORT).await.err(), Some(WireError::Silent));
     let mut other = Connection::connect(&drill.bootstrap()[0], "test", DEADLINE).await.expect("accepted");
     assert_eq!(other.handshake(SHORT).await.err(), Some(WireError::Silent));
 
-    drill.apply(&Action::Resume(1)).expect("broker 1");
+    drill.act(&Action::Resume(1)).expect("broker 1");
     open.late_answer(DEADLINE).await.expect("the answer that was owed");
     metadata(&mut open, DEADLINE).await.expect("an answer");
     other.handshake(DEADLINE).await.expect("an answer");
