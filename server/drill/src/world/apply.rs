@@ -1,11 +1,13 @@
 //! What can be done to the cluster.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::coordinator::offsets_topic_configs;
 use super::image::set;
 use super::topic::Registered;
 use super::{OFFSETS_TOPIC, World};
-use crate::scenario::action::{Action, Elect, LogDir, SetPartitions};
+use crate::scenario::action::{Action, Advertise, CreateTopic, Elect, LogDir, SetPartitions};
 use crate::scenario::model::{BrokerState, Event};
 
 impl World {
@@ -45,6 +47,7 @@ impl World {
                 .controller_for("add partitions")?
                 .add_partitions(&wanted.topic, wanted.to)
                 .map_err(|code| format!("{} cannot get {} partitions (error {code})", wanted.topic, wanted.to)),
+            Action::CreateTopic(wanted) => self.controller_for("create a topic")?.create(wanted),
             Action::DeleteTopic(name) => self
                 .controller_for("delete a topic")?
                 .delete_topic(name)
@@ -93,6 +96,8 @@ impl World {
                 Ok(())
             }
             Action::FailLogDir(dir) => self.fail_log_dir(dir),
+            Action::RepairLogDir(dir) => self.repair_log_dir(dir),
+            Action::Advertise(wanted) => self.advertise(wanted),
         }
     }
 
@@ -290,6 +295,46 @@ impl World {
             if leads && self.controller.is_some() {
                 self.elect_offline(OFFSETS_TOPIC, number);
             }
+        }
+        self.publish();
+        Ok(())
+    }
+
+    /// The disk is there again with what was on it. (A real broker finds that out when it starts again.)
+    fn repair_log_dir(&mut self, dir: &LogDir) -> Result<(), String> {
+        self.known_broker(dir.broker)?;
+        let Some(topic) = self.topic_mut(OFFSETS_TOPIC) else { return Err("there is no offsets topic".to_owned()) };
+        for (number, partition) in (0..).zip(&mut topic.partitions) {
+            if dir.partitions.contains(number) {
+                partition.offline_on.remove(&dir.broker);
+            }
+        }
+        if self.controller.is_some() {
+            self.retry_leaderless();
+        }
+        self.publish();
+        self.catch_up_soon();
+        self.leaders_back();
+        Ok(())
+    }
+
+    fn create(&mut self, wanted: &CreateTopic) -> Result<(), String> {
+        let configs = if wanted.topic == OFFSETS_TOPIC { offsets_topic_configs() } else { BTreeMap::new() };
+        let factor = wanted.replication_factor.unwrap_or(1);
+        self.create_topic(&wanted.topic, wanted.partitions, factor, configs).map_err(|code| {
+            let why = match code {
+                36 => "there is one already".to_owned(),
+                37 => format!("{} is no number of partitions", wanted.partitions),
+                _ => format!("there are not enough brokers for {factor} replicas"),
+            };
+            format!("the topic {} cannot be created: {why}", wanted.topic)
+        })
+    }
+
+    fn advertise(&mut self, wanted: &Advertise) -> Result<(), String> {
+        self.known_broker(wanted.broker)?;
+        if let Some(node) = self.nodes.get_mut(&wanted.broker) {
+            node.advertises(Some(wanted.address.as_str()).filter(|address| !address.is_empty()));
         }
         self.publish();
         Ok(())

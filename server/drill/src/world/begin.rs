@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::configs::texts;
-use super::coordinator::{OFFSETS_TOPIC_CONFIGS, ShardState};
+use super::coordinator::{ShardState, offsets_topic_configs};
 use super::groups::{GroupState, MemberState};
 use super::image::Image;
 use super::reassign::id_of;
@@ -60,10 +60,8 @@ impl World {
     pub fn listens_on(&mut self, broker: i32, host: &str, port: u16) {
         let advertised = self.scenario.broker.get(&broker.to_string()).and_then(|one| one.advertised.clone());
         if let Some(node) = self.nodes.get_mut(&broker) {
-            node.advertised = match advertised.as_deref().and_then(|text| text.rsplit_once(':')) {
-                Some((host, port)) => (host.trim_matches(['[', ']']).to_owned(), port.parse().unwrap_or(9092)),
-                None => (host.to_owned(), port),
-            };
+            node.listens = (host.to_owned(), port);
+            node.advertises(advertised.as_deref());
         }
         let before = Arc::clone(&self.image);
         self.publish();
@@ -85,8 +83,8 @@ impl World {
             let partitions = (0..topic.partitions).map(|number| self.partition_at_start(topic, number)).collect();
             let mut configs = texts(&topic.configs);
             if name == OFFSETS_TOPIC {
-                for (config, value) in OFFSETS_TOPIC_CONFIGS {
-                    configs.entry(config.to_owned()).or_insert_with(|| value.to_owned());
+                for (config, value) in offsets_topic_configs() {
+                    configs.entry(config).or_insert(value);
                 }
             }
             self.topics.insert(name.clone(), Arc::new(Topic::new(name, configs, partitions)));
@@ -275,6 +273,7 @@ fn nodes(scenario: &Scenario) -> BTreeMap<i32, Node> {
                 release: said.release.unwrap_or(cluster.release),
                 // Where a broker listens is told later; nobody connects to a controller.
                 advertised: ("127.0.0.1".to_owned(), if is_broker { 0 } else { 9093 }),
+                listens: ("127.0.0.1".to_owned(), if is_broker { 0 } else { 9093 }),
                 state: said.state,
                 static_configs: configs.clone(),
                 default_configs: BTreeMap::new(),

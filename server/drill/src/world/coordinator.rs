@@ -1,5 +1,6 @@
 //! Group coordinators: which partitions of the offsets topic a broker serves, and where a group is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,11 @@ pub(crate) const NOT_AVAILABLE: i16 = 15;
 pub(crate) const NOT_COORDINATOR: i16 = 16;
 
 /// The settings that the offsets topic is made with (`GroupCoordinator.offsetsTopicConfigs`).
-pub(super) const OFFSETS_TOPIC_CONFIGS: [(&str, &str); 3] =
-    [("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600")];
+pub(super) fn offsets_topic_configs() -> BTreeMap<String, String> {
+    [("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+}
 
 /// How fast a coordinator reads its log, in bytes per millisecond (100 MB/s).
 const LOAD_SPEED: u64 = 100_000;
@@ -216,9 +220,9 @@ impl World {
             // Nobody makes it; the next request asks anew.
             return;
         }
-        let configs = OFFSETS_TOPIC_CONFIGS.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         // More replicas than live brokers: it fails, each time anew, and nobody is told (KIP-115).
-        let _failed = self.create_topic(OFFSETS_TOPIC, count.unwrap_or(50), factor.unwrap_or(3), configs);
+        let _failed =
+            self.create_topic(OFFSETS_TOPIC, count.unwrap_or(50), factor.unwrap_or(3), offsets_topic_configs());
     }
 }
 

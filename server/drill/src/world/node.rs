@@ -20,6 +20,8 @@ pub struct Node {
     pub rack: Option<String>,
     /// The release that it runs.
     pub release: Release,
+    /// The address that it listens on, host and port.
+    pub(super) listens: (String, u16),
     /// The address that it advertises, host and port.
     pub advertised: (String, u16),
     /// How it is.
@@ -105,6 +107,14 @@ impl Node {
         self.configs = self.static_configs.clone();
         self.configs.extend(self.default_configs.clone());
         self.configs.extend(self.own_configs.clone());
+    }
+
+    /// Lets it advertise this `host:port` from now on, or else where it listens.
+    pub(super) fn advertises(&mut self, address: Option<&str>) {
+        self.advertised = match address.and_then(|text| text.rsplit_once(':')) {
+            Some((host, port)) => (host.trim_matches(['[', ']']).to_owned(), port.parse().unwrap_or(9092)),
+            None => self.listens.clone(),
+        };
     }
 
     /// A setting that is a number.

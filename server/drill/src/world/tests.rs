@@ -1,5 +1,6 @@
 //! The cluster without any socket, in virtual time: what happens when brokers come and go, and what remedies do.
 
+mod actions;
 mod controllers;
 mod incidents;
 mod remedies;
