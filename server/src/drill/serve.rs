@@ -49,10 +49,16 @@ pub(super) async fn run(wanted: &str, arguments: &DrillArgs, environment: &Envir
     end_of_output(output.write_all(greeting.as_bytes()).and_then(|()| output.flush()))?;
     // Beside the server's own end, not after it: both together have a second.
     let brokers_end = async {
-        shutdown.cancelled().await;
+        let by_itself = tokio::select! {
+            () = shutdown.cancelled() => false,
+            () = drill.ended() => true,
+        };
+        // A cluster that stands still for ever would teach wrong things.
+        shutdown.cancel();
         if tokio::time::timeout(LAST_BROKERS, drill.shutdown()).await.is_err() {
             tracing::debug!("brokers of the drill were still running at the end");
         }
+        by_itself
     };
     let served = async {
         let served = if arguments.headless {
@@ -64,8 +70,16 @@ pub(super) async fn run(wanted: &str, arguments: &DrillArgs, environment: &Envir
         shutdown.cancel();
         served
     };
-    let (served, ()) = tokio::join!(served, brokers_end);
+    let (served, by_itself) = tokio::join!(served, brokers_end);
     served.map_err(|error| Failure { code: EXIT_SOFTWARE, message: format!("the server failed: {error}") })?;
+    if by_itself {
+        return Err(Failure {
+            code: EXIT_SOFTWARE,
+            message: "the drill ended by itself\n  This is a defect in Unstuck; the log says more.\n  \
+                      Please report it with the scenario"
+                .to_owned(),
+        });
+    }
     Ok(0)
 }
 
@@ -79,10 +93,10 @@ fn cluster_name(name: &str) -> String {
 
 fn cannot_load(error: &LoadError) -> Failure {
     let remedy = match error {
-        LoadError::Unknown { .. } => "`unstuck drill` lists them with what they are about.",
-        LoadError::Wrong(_) => "docs/scenarios.md says what a scenario file holds.",
+        LoadError::Unknown { .. } => "",
+        LoadError::Wrong(_) => "\n  docs/scenarios.md says what a scenario file holds.",
     };
-    Failure::usage(format!("{error}\n  {remedy}"))
+    Failure::usage(format!("{error}{remedy}"))
 }
 
 fn no_brokers(error: &std::io::Error) -> Failure {

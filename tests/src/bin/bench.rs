@@ -51,7 +51,9 @@ async fn drills() -> Result<()> {
         starts.push(begun.elapsed());
         resident = resident.max(drill.resident_bytes()?);
     }
-    println!("| drill of 50 brokers and 100,000 groups, {STARTS} starts | min | median | p90 | max |\n|---|---|---|---|---|");
+    println!(
+        "| drill of 50 brokers and 100,000 groups, {STARTS} starts | min | median | p90 | max |\n|---|---|---|---|---|"
+    );
     println!("{}", row("brokers accept connections", &mut starts));
     println!("\nResident memory of the brokers: {:.1} MB at most.", mega(resident));
     let begun = Instant::now();

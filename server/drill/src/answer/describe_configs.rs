@@ -213,7 +213,8 @@ fn of_broker(world: &World, node: &Node) -> Vec<DescribeConfigsResourceResult> {
             if source != DEFAULT && value.is_some() {
                 one.synonyms.push(synonym(name, value.as_deref(), source));
             }
-            if elr && source == DYNAMIC_DEFAULT && node.configs.contains_key(name) && node.config_source(name) == STATIC {
+            if elr && source == DYNAMIC_DEFAULT && node.configs.contains_key(name) && node.config_source(name) == STATIC
+            {
                 one.synonyms.push(synonym(name, value.as_deref(), STATIC));
             }
             if default.is_some() && (source == DEFAULT || node.configs.contains_key(name) || elr) {
