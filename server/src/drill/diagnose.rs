@@ -28,6 +28,9 @@ const STANDS: Duration = Duration::from_millis(1_200);
 /// How long after a step simulated time is looked at, if nothing is expected of it.
 const A_LOOK: Duration = Duration::from_secs(5);
 
+/// How long an event that was brought about may take to come, in scenario time.
+const EVENT: Duration = Duration::from_secs(2);
+
 pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "error", environment)?;
     let named = shipped::load(&arguments.scenario).map_err(|error| Failure::usage(error.to_string()))?;
@@ -156,7 +159,13 @@ async fn over_tcp(
             Some(time) => jump(&drill, time.0).await?,
             None => {
                 jump(&drill, looked).await?;
-                drill.next();
+                let number = drill.with(|world| world.next_step().map(|(number, _)| number));
+                drill.play_on();
+                // A broker that starts takes a while; its step comes with it.
+                jump(&drill, EVENT).await?;
+                if number.is_some_and(|number| drill.with(|world| world.happened(number).is_none())) {
+                    drill.next();
+                }
             }
         }
         looked = last_look(&step.expect);

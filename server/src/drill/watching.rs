@@ -21,6 +21,9 @@ use crate::poller;
 /// When simulated time begins. Any moment would do; a fixed one makes reports the same each time.
 const BEGINNING: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
+/// How long an event that was brought about may take to come, in scenario time.
+const EVENT: Duration = Duration::from_secs(60);
+
 /// A drill that is being watched in simulated time. Lives in the runtime of [`simulated`] only.
 pub(super) struct Watching {
     drill: Drill,
@@ -92,18 +95,27 @@ impl Watching {
         self.seen.borrow_mut().verdicts.clear();
     }
 
-    /// Lets the next step happen: now if it comes by hand or by an event, else when its time has come. Returns the
-    /// moment; `None` if there is no step left.
+    /// Lets the next step happen: when its time has come, when what it waits for has been brought about, or else now.
+    /// Returns the moment; `None` if there is no step left.
     pub(super) async fn next_step(&self) -> Option<Instant> {
         let (number, by_time) =
             self.drill.with(|world| world.next_step().map(|(number, step)| (number, step.after.is_some())))?;
-        if by_time {
-            let mut changes = self.drill.changes();
-            while self.drill.with(|world| world.happened(number).is_none()) {
-                changes.changed().await.ok()?;
-            }
+        let mut changes = self.drill.changes();
+        let patience = if by_time {
+            None
         } else {
-            self.drill.next();
+            self.drill.play_on();
+            Some(Instant::now() + EVENT)
+        };
+        while self.drill.with(|world| world.happened(number).is_none()) {
+            match patience {
+                None => changes.changed().await.ok()?,
+                Some(until) => {
+                    if tokio::time::timeout_at(until, changes.changed()).await.is_err() {
+                        self.drill.next();
+                    }
+                }
+            }
         }
         Some(Instant::now())
     }

@@ -5,8 +5,8 @@
 //! coordinator's next answer or another leader. One request asks for all partitions of a broker: which of them it waits
 //! for cannot be told.
 
-use super::{Context, capital, cause, finding, likely, not_seen, seen_, step};
-use crate::report::{Finding, Remedy, Severity, Status};
+use super::{Context, capital, cause, finding, likely, not_seen, seen_, step, then_restart};
+use crate::report::{Finding, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId};
 
@@ -60,12 +60,7 @@ fn explain(context: &Context<'_, '_>, leader: BrokerId, partitions: Vec<Partitio
             format!("Take a thread dump (jstack) of broker {leader}, and look at its disks"),
             "They tell what the coordinator waits for. Take the dump before a restart.",
         ));
-        finding.remedies.push(Remedy {
-            title: format!("Then restart broker {leader}"),
-            why: "Its partitions get another leader where an in-sync replica lives, or come back with it.".to_owned(),
-            command: None,
-            danger: Some("The thread dump is lost with the process.".to_owned()),
-        });
+        finding.remedies.push(then_restart(leader));
     }
     finding.brokers = vec![leader];
     finding.partitions = partitions;

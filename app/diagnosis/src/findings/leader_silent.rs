@@ -3,8 +3,8 @@
 //! Catalogue row 20: a long garbage collection, a dead disk, a paused process. Soft evidence: opens after two
 //! deadlines of silence as `recovering`, stuck past the session time-out. Closes with its next answer or another leader.
 
-use super::{Context, capital, cause, finding, likely, seen_, step};
-use crate::report::{Finding, Remedy, Severity, Status};
+use super::{Context, capital, cause, finding, likely, seen_, step, then_restart};
+use crate::report::{Finding, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId};
 
@@ -55,12 +55,7 @@ fn explain(context: &Context<'_, '_>, leader: BrokerId, partitions: Vec<Partitio
             format!("Look at the process of broker {leader}"),
             "A thread dump (jstack) and its disks tell why it hangs. Take them before a restart.",
         ));
-        finding.remedies.push(Remedy {
-            title: format!("Then restart broker {leader}"),
-            why: "Its partitions get another leader where an in-sync replica lives, or come back with it.".to_owned(),
-            command: None,
-            danger: Some("The thread dump is lost with the process.".to_owned()),
-        });
+        finding.remedies.push(then_restart(leader));
     }
     finding.brokers = vec![leader];
     finding.partitions = partitions;

@@ -175,6 +175,16 @@ pub(crate) fn step(title: impl Into<String>, why: impl Into<String>) -> Remedy {
     Remedy { title: title.into(), why: why.into(), command: None, danger: None }
 }
 
+/// The last resort for a process that hangs.
+pub(crate) fn then_restart(broker: BrokerId) -> Remedy {
+    Remedy {
+        title: format!("Then restart broker {broker}"),
+        why: "Its partitions get another leader where an in-sync replica lives, or come back with it.".to_owned(),
+        command: None,
+        danger: Some("The thread dump is lost with the process.".to_owned()),
+    }
+}
+
 /// A finding with no outlook, evidence, remedies, partitions or brokers yet.
 pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Finding {
     debug_assert!(slugs().any(|known| known == slug), "{slug} is missing in slugs.rs");

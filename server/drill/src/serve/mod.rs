@@ -126,6 +126,11 @@ impl Drill {
         self.shared.with(World::next)
     }
 
+    /// As [`World::play_on`].
+    pub fn play_on(&self) -> bool {
+        self.shared.with(World::play_on)
+    }
+
     /// Plays the scenario from its beginning, on the same ports. Connections are reset.
     pub fn restart(&self) {
         self.shared.restart();

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Timer, World};
-use crate::scenario::model::{Event, Step};
+use crate::scenario::action::{Action, Elect};
+use crate::scenario::model::{BrokerState, Event, Step};
 
 /// How far the timeline is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,11 +43,30 @@ impl World {
         true
     }
 
+    /// For whoever plays a scenario alone: brings about what the next step waits for, as far as it is clear how (a
+    /// broker that starts or stops, an election); else lets it happen. A broker takes a while to start, and the step
+    /// comes with it. `false` if there is no step left.
+    pub fn play_on(&mut self) -> bool {
+        let Some((number, step)) = self.next_step() else { return false };
+        let done = match step.on.clone() {
+            Some(Event::BrokerStarted(id)) => {
+                let stopped = self.nodes.get(&id).is_some_and(|node| node.state == BrokerState::Stopped);
+                stopped && self.apply(&Action::Start(id)).is_ok()
+            }
+            Some(Event::BrokerStopped(id)) => self.apply(&Action::Stop(id)).is_ok() && self.happened(number).is_some(),
+            Some(Event::Election) => {
+                self.apply(&Action::Elect(Elect::default())).is_ok() && self.happened(number).is_some()
+            }
+            _ => false,
+        };
+        done || self.next()
+    }
+
     /// Somebody does something to the cluster. If that is all that the next step by hand would do, it is that step.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
-    pub fn act(&mut self, action: &crate::scenario::action::Action) -> Result<(), String> {
+    pub fn act(&mut self, action: &Action) -> Result<(), String> {
         let foreseen = self.next_step().is_some_and(|(_, step)| {
             step.after.is_none() && step.on.is_none() && step.r#do.as_slice() == std::slice::from_ref(action)
         });

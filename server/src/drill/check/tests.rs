@@ -76,6 +76,16 @@ never = ["stuck", "unknown"]
     "#);
 }
 
+/// What a step waits for, whoever plays alone brings about.
+#[test]
+fn the_documented_example_is_as_it_expects() {
+    let text = include_str!("../../../../docs/scenarios.md");
+    let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let outcome = checked(example);
+    assert_eq!(outcome.differences, Vec::<String>::new());
+    assert_eq!(outcome.expectations, 4);
+}
+
 #[test]
 fn the_same_scenario_gives_the_same_outcome() {
     let text =

@@ -59,3 +59,41 @@ fn the_same_scenario_goes_the_same_way() {
     };
     assert_eq!(run(), run());
 }
+
+/// Whoever plays alone brings about what a step waits for; what nobody can bring about just happens.
+#[test]
+fn what_a_step_waits_for_is_brought_about() {
+    let steps = r#"
+[[step]]
+name = "stopped"
+say = "Broker 3 stops."
+on = { broker-stopped = 3 }
+[[step]]
+name = "elected"
+say = "An election."
+on = "election"
+[[step]]
+name = "started"
+say = "Broker 3 is back."
+on = { broker-started = 3 }
+[[step]]
+name = "configured"
+say = "A setting was changed."
+on = { config-changed = "*" }
+"#;
+    let mut world = world("kraft", "3.9.1", &(offsets("[3]") + steps));
+    let at = |world: &super::World| world.next_step().map(|(number, _)| number);
+    assert!(world.play_on());
+    assert_eq!(at(&world), Some(1));
+    world.pass(15_000);
+    assert_eq!(world.led().0, -1, "broker 3 was really stopped");
+    assert!(world.play_on());
+    assert_eq!(at(&world), Some(2));
+    assert!(world.play_on());
+    assert_eq!(at(&world), Some(2), "it starts, and the step comes when it is there");
+    world.pass(5_000);
+    assert_eq!((at(&world), world.led().0), (Some(3), 3));
+    assert!(world.play_on());
+    assert_eq!(at(&world), None);
+    assert!(!world.play_on());
+}
