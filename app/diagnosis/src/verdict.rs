@@ -189,7 +189,10 @@ impl Step<'_, '_> {
             return None;
         }
         let facts = self.facts;
+        // Brokers learn one after the other that a lost leader leads no more: that is no disagreement about who leads.
+        let somebody_leads = self.seen.views.values().filter_map(|view| view.leader).any(|leader| !facts.lost(leader));
         if !self.seen.agree
+            && somebody_leads
             && let Some(waiting) = self.disagreement()
             && waiting.status == Status::Recovering
         {

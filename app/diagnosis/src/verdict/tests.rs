@@ -95,3 +95,15 @@ fn a_coordinator_that_is_gone_serves_nothing() {
         assert_eq!(sample.report().partitions[0].shard, Shard::Unknown);
     }
 }
+
+/// Between two looks one broker has heard that the lost leader leads no more, and the other has not.
+#[test]
+fn what_is_stuck_stays_stuck_while_brokers_learn_of_it_one_after_the_other() {
+    let killed = Sample::kraft(3, 6, 1).gone(1);
+    assert_eq!(status(&killed), Status::Stuck);
+    let half_known = killed.view(2, 0, None, 6);
+    assert!(half_known.report().partitions[0].leader.is_none(), "the newest view counts");
+    assert_eq!(status(&half_known), Status::Stuck);
+    let alive = Sample::kraft(3, 6, 1).view(2, 0, None, 6);
+    assert_eq!(status(&alive), Status::Recovering, "a leader that others name, and that answers, is disagreement");
+}

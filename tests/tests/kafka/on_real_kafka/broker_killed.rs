@@ -113,14 +113,15 @@ async fn named_in_api_page_and_terminal(
     ids: &[GroupId],
     hit: &BTreeSet<&GroupId>,
 ) -> Result<()> {
-    let listed = server.json("/api/v1/clusters/kafka/groups?state=stuck").await?;
-    let named: BTreeSet<GroupId> = listed["groups"]
-        .as_array()
-        .context("a list of groups")?
-        .iter()
-        .map(|group| group["group"].as_str().map(GroupId::from).context("an id"))
-        .collect::<Result<_>>()?;
-    ensure!(named.iter().collect::<BTreeSet<_>>() == *hit, "named as stuck: {named:?}");
+    wait_for("the list of stuck groups to name exactly those", async || {
+        let path = "/api/v1/clusters/kafka/groups?state=stuck";
+        let listed = server.json(path).await.map_err(|error| format!("{error:#}"))?;
+        let groups = listed["groups"].as_array().ok_or("no list of groups")?;
+        let named: Option<BTreeSet<&str>> = groups.iter().map(|group| group["group"].as_str()).collect();
+        let named = named.ok_or("a group without an id")?;
+        if named == hit.iter().map(|id| id.as_str()).collect() { Ok(()) } else { Err(format!("{named:?}")) }
+    })
+    .await;
 
     let dashboard = server.html("/c/kafka").await?;
     let shown = hit.iter().filter(|id| dashboard.contains(id.as_str())).count();
