@@ -104,3 +104,40 @@ fn an_expectation_that_comes_after_the_next_step_is_a_difference_of_the_file() {
     let refused = unstuck_drill::scenario::read(&text, "test.toml").expect_err("comes too late");
     assert!(refused.to_string().contains("1m"), "{refused}");
 }
+
+/// Broker 3 is late with everything it says, so for half a second the brokers name different leaders.
+#[test]
+fn news_that_reach_one_broker_later_do_not_make_a_verdict_flap() {
+    let outcome = checked(
+        r#"
+title = "News travel"
+story = "The dead leader is taken off in one broker's metadata before the other's."
+[cluster]
+mode = "zookeeper"
+release = "3.9.1"
+brokers = [1, 2, 3]
+session-timeout = "6s"
+[topic.__consumer_offsets]
+partitions = 6
+replication-factor = 1
+[[group]]
+id = "orders"
+members = 1
+[[fault]]
+brokers = [3]
+apis = ["Metadata"]
+do = "delay"
+delay = "400ms"
+[[step]]
+name = "broker 2 dies"
+say = "Partitions 1 and 4 were its."
+after = "10s"
+do = [{ stop = 2 }]
+[[step.expect]]
+after = "30s"
+partition = { "1, 4" = "stuck" }
+never = ["recovering"]
+"#,
+    );
+    assert_eq!(outcome.differences, Vec::<String>::new());
+}
