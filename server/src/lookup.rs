@@ -2,7 +2,7 @@
 
 mod remote;
 
-use std::io::{BufRead, ErrorKind, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,13 +50,8 @@ pub(crate) async fn run(arguments: LookupArgs, environment: Environment) -> Resu
             }
         }
     };
-    let output = if arguments.json {
-        answer.json + "\n"
-    } else {
-        let terminal = std::io::stdout().is_terminal();
-        let colours = environment.get("NO_COLOR").is_none() && environment.get("TERM").as_deref() != Some("dumb");
-        text::lookup(&answer.lookup, terminal && colours)
-    };
+    let output =
+        if arguments.json { answer.json + "\n" } else { text::lookup(&answer.lookup, text::in_colours(&environment)) };
     end_of_output(std::io::stdout().lock().write_all(output.as_bytes()))?;
     Ok(answer.lookup.worst().exit_code())
 }
@@ -67,10 +62,7 @@ async fn look(cluster: ClusterConfig, groups: &[GroupId], timeout: Duration) -> 
     let lookup = watch(&collector, groups, timeout).await;
     // The answer does not wait for connections to close.
     let _ = tokio::time::timeout(Duration::from_millis(100), collector.shutdown()).await;
-    let json = serde_json::to_string(&lookup).map_err(|error| Failure {
-        code: EXIT_SOFTWARE,
-        message: format!("the answer cannot be written as JSON: {error}"),
-    })?;
+    let json = json(&lookup)?;
     Ok(Answer { json, lookup })
 }
 
@@ -158,6 +150,14 @@ fn read_lines(stdin: &mut impl BufRead, groups: &mut Vec<GroupId>) -> Result<(),
         groups.push(GroupId::from(id));
     }
     Ok(())
+}
+
+/// An answer for programs.
+pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(answer).map_err(|error| Failure {
+        code: EXIT_SOFTWARE,
+        message: format!("the answer cannot be written as JSON: {error}"),
+    })
 }
 
 /// A reader that has closed its end (`| head -1`) has read enough.

@@ -6,6 +6,7 @@ mod report;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io::IsTerminal;
 
 use jiff::Timestamp;
 use unstuck_diagnosis::lookup::{Coordinator, GroupLookup, Lookup, Placement};
@@ -13,6 +14,7 @@ use unstuck_diagnosis::report::{Evidence, Finding, Remedy, Shard, Status, ViewRe
 use unstuck_diagnosis::{BrokerId, GroupId};
 
 pub(crate) use self::report::report;
+use crate::config::Environment;
 
 /// How many groups of the same partition are named.
 const NEIGHBOURS: usize = 5;
@@ -20,6 +22,13 @@ const NEIGHBOURS: usize = 5;
 const STEPS: usize = 3;
 /// How many gaps are named.
 const GAPS: usize = 8;
+
+/// Whether colours are wanted: on a terminal that has them, unless `NO_COLOR` is set.
+pub(crate) fn in_colours(environment: &Environment) -> bool {
+    std::io::stdout().is_terminal()
+        && environment.get("NO_COLOR").is_none()
+        && environment.get("TERM").as_deref() != Some("dumb")
+}
 
 /// The whole answer, one block per group.
 pub(crate) fn lookup(lookup: &Lookup, colours: bool) -> String {

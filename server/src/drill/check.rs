@@ -18,7 +18,7 @@ use super::watching::{Watching, simulated};
 use crate::cli::Failure;
 
 /// How long whoever plays by hand looks at a step of which nothing is expected.
-const A_LOOK: Duration = Duration::from_secs(5);
+pub(super) const A_LOOK: Duration = Duration::from_secs(5);
 
 /// The exit code if a scenario is not as it expects.
 const DIFFERS: u8 = 1;

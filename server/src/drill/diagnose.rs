@@ -2,7 +2,6 @@
 //! at a real cluster; or in simulated time, where evidence that takes minutes takes a blink.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,18 +15,17 @@ use unstuck_drill::scenario::shipped;
 use unstuck_drill::serve::{Drill, Listen};
 use unstuck_kafka::{ClusterConfig, Collector};
 
+use super::check::A_LOOK;
 use super::watching::{Watching, simulated};
 use crate::cli::{DiagnoseArgs, EXIT_SOFTWARE, EXIT_UNAVAILABLE, Failure};
 use crate::config::Environment;
+use crate::lookup::{end_of_output, json};
 use crate::{logs, poller, text};
 
 /// How long the beginning is looked at before anything happens: as long as the first look takes, but no longer.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 /// How long a verdict must stand still before it is told.
 const STANDS: Duration = Duration::from_millis(1_200);
-/// How long after a step simulated time is looked at, if nothing is expected of it.
-const A_LOOK: Duration = Duration::from_secs(5);
-
 /// How long an event that was brought about may take to come, in scenario time.
 const EVENT: Duration = Duration::from_secs(2);
 
@@ -47,27 +45,16 @@ pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result
     let groups: Vec<GroupId> = arguments.groups.iter().map(|group| GroupId::from(group.as_str())).collect();
     let lookup = published.lookup(&groups);
     let status = if groups.is_empty() { super::check::worst(&published) } else { lookup.worst() };
-    let failed = |error: serde_json::Error| Failure {
-        code: EXIT_SOFTWARE,
-        message: format!("the answer cannot be written as JSON: {error}"),
+    let output = if arguments.json {
+        let answer = if groups.is_empty() { json(&published.report)? } else { json(&lookup)? };
+        answer + "\n"
+    } else {
+        let colours = text::in_colours(environment);
+        let answer =
+            if groups.is_empty() { text::report(&published.report, colours) } else { text::lookup(&lookup, colours) };
+        heading(&scenario, until) + &answer
     };
-    let output = match (arguments.json, groups.is_empty()) {
-        (true, true) => serde_json::to_string(&published.report).map_err(failed)? + "\n",
-        (true, false) => serde_json::to_string(&lookup).map_err(failed)? + "\n",
-        (false, lookup_is_empty) => {
-            let colours = std::io::stdout().is_terminal()
-                && environment.get("NO_COLOR").is_none()
-                && environment.get("TERM").as_deref() != Some("dumb");
-            let mut output = heading(&scenario, until);
-            output.push_str(&if lookup_is_empty {
-                text::report(&published.report, colours)
-            } else {
-                text::lookup(&lookup, colours)
-            });
-            output
-        }
-    };
-    crate::lookup::end_of_output(std::io::Write::write_all(&mut std::io::stdout().lock(), output.as_bytes()))?;
+    end_of_output(std::io::Write::write_all(&mut std::io::stdout().lock(), output.as_bytes()))?;
     Ok(status.exit_code())
 }
 

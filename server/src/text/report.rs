@@ -1,10 +1,10 @@
 //! A whole report for a terminal: how the cluster stands, what is wrong, and what to do about the worst of it.
 
-use unstuck_diagnosis::report::{Report, Status};
+use unstuck_diagnosis::report::Report;
 
 use super::{GAPS, Lines, colour, evidence, safe, steps, time};
 
-/// The headline, the coordinators in figures, every finding, and what could not be looked at.
+/// The headline with its figures, every finding, and what could not be looked at.
 pub(crate) fn report(report: &Report, colours: bool) -> String {
     let mut lines = Lines::default();
     let headline = &report.headline;
@@ -16,17 +16,6 @@ pub(crate) fn report(report: &Report, colours: bool) -> String {
     }
     if let Some(since) = headline.since {
         lines.add(&format!("Since {}", time(since)));
-    }
-    if !report.partitions.is_empty() {
-        let counts = Status::WORST_FIRST.into_iter().filter_map(|status| {
-            let count = report.partitions.iter().filter(|partition| partition.status == status).count();
-            (count > 0).then(|| format!("{count} {}", status.words()))
-        });
-        lines.add(&format!(
-            "Coordinators of {} partitions: {}",
-            report.partitions.len(),
-            counts.collect::<Vec<_>>().join(" · ")
-        ));
     }
     for (number, finding) in report.findings.iter().enumerate() {
         evidence(&mut lines, finding);

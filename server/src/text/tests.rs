@@ -107,3 +107,37 @@ fn long_lists_are_cut_and_say_so() {
     assert!(text.contains("Could not look: 4 more; --json lists them"), "{text}");
     assert!(text.contains("Same partition: 7000 other groups"), "{text}");
 }
+
+#[test]
+fn a_whole_report_of_a_lost_broker() {
+    insta::assert_snapshot!(report(&Sample::kraft(3, 6, 1).gone(1).report(), false), @"
+    STUCK: Broker 1 is down: 2 of 6 coordinators are stuck
+      2 of 6 coordinators stuck · 4 of 6 coordinators at risk · brokers 2 and 3 answer
+      Since 2026-11-29 12:00:00 UTC
+      outage: Broker 1 (127.0.0.1:9001) is down: it coordinates 2 of 6 partitions of __consumer_offsets.
+        seen: Broker 1 (127.0.0.1:9001): connection refused, since 12:00:00 UTC.
+        seen: The other brokers still list it as live; they notice after their session time-out.
+        seen: No other in-sync replica lives.
+      Next: Start broker 1.
+        It has the data: the groups come back by themselves within seconds of its start, and nothing is lost.
+      Or: Do not delete __consumer_offsets, and do not restart the other brokers.
+        The other coordinators work.
+        Danger: Deleting the topic deletes the committed offsets of all groups.
+      warning: __consumer_offsets has replication factor 1: each broker that stops takes its groups with it.
+        seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
+        seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
+        Next: Raise it to 3 by a reassignment, while all brokers are up
+      info: The list of groups is not complete: a group that is not in it may still exist.
+        not seen: Groups on broker 1 (127.0.0.1:9001): connection refused.
+      Could not look: broker 1's own view (connection refused)
+      Could not look: groups on broker 1 (connection refused)
+    ");
+}
+
+#[test]
+fn a_whole_report_of_a_healthy_cluster() {
+    insta::assert_snapshot!(report(&Sample::kraft(3, 6, 3).report(), false), @"
+    WORKING: All 6 coordinators work
+      6 of 6 coordinators working · brokers 1, 2 and 3 answer
+    ");
+}

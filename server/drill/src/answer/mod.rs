@@ -95,21 +95,22 @@ macro_rules! say {
 
 pub(crate) use {read, say};
 
-/// The highest and lowest version of each API that a broker offers: those recorded of its release, as far as there is an
+/// The lowest and highest version of each API that a broker offers: those recorded of its release, as far as there is an
 /// answer to them here.
 pub fn offered(world: &World, node: &Node) -> Vec<(i16, (i16, i16))> {
-    recorded(node.release, world.mode())
-        .versions
-        .iter()
-        .filter(|(key, _)| handler(**key).is_some())
-        .filter_map(|(key, (min, max))| {
-            let (lowest, highest) = serve::spoken(*key)?;
-            // Version 0 of DescribeConfigs is written by hand: it is all that 1.0 offers.
-            let lowest = if *key == 32 { 0 } else { lowest };
-            let range = ((*min).max(lowest), (*max).min(highest));
-            (range.0 <= range.1).then_some((*key, range))
-        })
-        .collect()
+    let keys = recorded(node.release, world.mode()).versions.keys();
+    keys.filter_map(|key| Some((*key, offered_of(world, node, *key)?))).collect()
+}
+
+/// The same for one API; `None` if the broker does not offer it.
+fn offered_of(world: &World, node: &Node, key: i16) -> Option<(i16, i16)> {
+    handler(key)?;
+    let (min, max) = *recorded(node.release, world.mode()).versions.get(&key)?;
+    let (lowest, highest) = serve::spoken(key)?;
+    // Version 0 of DescribeConfigs is written by hand: it is all that 1.0 offers.
+    let lowest = if key == 32 { 0 } else { lowest };
+    let range = (min.max(lowest), max.min(highest));
+    (range.0 <= range.1).then_some(range)
 }
 
 type Handler = fn(&mut World, &Question<'_>) -> Answer;
@@ -162,7 +163,7 @@ fn handler(api: i16) -> Option<Handler> {
 pub fn answer(world: &mut World, question: &Question<'_>) -> Answer {
     let asked = question.asked;
     let Some(node) = world.node(question.broker) else { return Answer::Close };
-    let range = offered(world, node).into_iter().find(|(key, _)| *key == asked.api).map(|(_, range)| range);
+    let range = offered_of(world, node, asked.api);
     match (handler(asked.api), range) {
         // ApiVersions answers in version 0 to a version that it does not know (KIP-511): its handler's business.
         (Some(handler), _) if asked.api == 18 => handler(world, question),
