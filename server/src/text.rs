@@ -228,7 +228,7 @@ fn views(lines: &mut Lines, views: &[ViewReport]) {
 
 /// The way out of the worst finding, safest first. Those of the others are on the page and in the JSON.
 fn steps(lines: &mut Lines, finding: &Finding) {
-    for (n, Remedy { title, why, command, danger }) in finding.remedies.iter().take(STEPS).enumerate() {
+    for (n, Remedy { title, why, command, danger, .. }) in finding.remedies.iter().take(STEPS).enumerate() {
         let title = title.trim_end_matches('.');
         lines.add(&format!("{}: {title}.", if n == 0 { "Next" } else { "Or" }));
         if !why.is_empty() {

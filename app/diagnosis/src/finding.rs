@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::remedy::{Avoid, Met, Precondition, Remedy, RemedyFile, Risk};
 use crate::{BrokerId, PartitionId};
 
 /// How bad a finding is.
@@ -46,6 +47,12 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// The way out, safest first.
     pub remedies: Vec<Remedy>,
+    /// What not to do.
+    #[serde(default)]
+    pub avoid: Vec<Avoid>,
+    /// The slug of the finding that this one merely follows from, if that one is open too.
+    #[serde(default)]
+    pub follows_from: Option<String>,
     /// Offsets partitions concerned.
     pub partitions: Vec<PartitionId>,
     /// Brokers concerned.
@@ -83,17 +90,4 @@ pub struct Evidence {
     pub strength: Strength,
     /// In words.
     pub text: String,
-}
-
-/// A way out. Data only: Unstuck never executes one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remedy {
-    /// What to do, as a short imperative: `Start broker 1`.
-    pub title: String,
-    /// Why it helps and what it changes.
-    pub why: String,
-    /// The command, with real values filled in.
-    pub command: Option<String>,
-    /// What it may cost; `None` if nothing.
-    pub danger: Option<String>,
 }

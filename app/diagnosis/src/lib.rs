@@ -11,6 +11,7 @@ mod finding;
 mod findings;
 mod group_id;
 mod groups;
+pub mod handbook;
 mod headline;
 pub mod lookup;
 pub mod memory;
@@ -20,6 +21,7 @@ mod placement_proof;
 #[cfg(test)]
 mod properties;
 mod published;
+mod remedy;
 pub mod report;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
@@ -29,8 +31,8 @@ mod verdict;
 mod words;
 
 pub use diagnose::{Input, diagnose};
-pub use findings::slugs;
 pub use group_id::{GroupId, MAX_GROUP_ID_BYTES, java_hash, visible};
+pub use handbook::slugs;
 pub use published::{Published, Seq};
 
 /// A broker's id (`broker.id` or `node.id`), 0 or more. Ids from 1001 on are often generated ones.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use crate::finding::{Evidence, Finding, Remedy, Severity, Strength};
+pub use crate::finding::{Avoid, Evidence, Finding, Met, Precondition, Remedy, RemedyFile, Risk, Severity, Strength};
 use crate::{BrokerId, GroupId, PartitionId};
 
 /// The verdict on a coordinator or a group. Ordered from best to worst, so that `max` finds what to show first:

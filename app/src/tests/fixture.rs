@@ -260,16 +260,20 @@ pub(super) fn published(name: &str) -> Published {
                     why: "It holds the only replica.".to_owned(),
                     command: Some("kafka-server-start.sh config/server.properties".to_owned()),
                     danger: None,
+                    ..Remedy::default()
                 },
                 Remedy {
                     title: "If its disk is lost".to_owned(),
                     why: "The partitions begin anew.".to_owned(),
                     command: None,
                     danger: Some("committed offsets of 5 groups are lost".to_owned()),
+                    ..Remedy::default()
                 },
             ],
             partitions: lost,
             brokers: vec![1],
+            avoid: Vec::new(),
+            follows_from: None,
         }],
         could_not_observe: vec![CouldNotObserve {
             what: "groups on broker 1".to_owned(),

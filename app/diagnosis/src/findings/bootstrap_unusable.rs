@@ -3,13 +3,26 @@
 //! Wrong host, closed port, a web server, a TLS or SASL listener, another cluster: each with what to do. It says
 //! nothing about the cluster itself, so it is never an outage.
 
-use super::{Context, finding, seen_, step};
+use super::{Context, Rule, finding, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::snapshot::Why;
 
 const SLUG: &str = "bootstrap-unusable";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "An address of the bootstrap list does not lead to this cluster",
+        severity: "warning; error if no address works, or one leads to another cluster",
+        opens: "A bootstrap address does not lead to the cluster.",
+        closes: "It does.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let bootstrap = &context.facts.snapshot.bootstrap;
     let all = bootstrap.values().all(|sight| sight.answer.known().is_none());
     let unusable = bootstrap.iter().filter_map(|(address, sight)| Some((address, sight.answer.unavailable()?)));

@@ -3,14 +3,27 @@
 //! Says so beside the verdicts, because the reserve is gone. Where coordinators do depend on it, the rules about
 //! their partitions speak instead.
 
-use super::{Context, capital, finding, seen_, step};
+use super::{Context, Rule, capital, finding, seen_, step};
 use crate::BrokerId;
+use crate::handbook::Entry;
 use crate::report::{BrokerState, Finding, Severity};
 use crate::verdict::Cause;
 
 const SLUG: &str = "broker-down";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "A broker does not answer, and no coordinator depends on it",
+        severity: "warning",
+        opens: "A broker is down, and no coordinator depends on it.",
+        closes: "It answers.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let facts = context.facts;
     facts
         .states

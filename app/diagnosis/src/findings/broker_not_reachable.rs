@@ -3,14 +3,27 @@
 //! Catalogue row 19: an advertised address for another network (containers, NAT, tunnels). A broker never reached from
 //! here is not a dead broker, so what it coordinates is `unknown`, never `stuck`.
 
-use super::{Context, capital, finding, not_seen, seen_, step};
+use super::{Context, Rule, capital, finding, not_seen, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{BrokerState, Finding, Remedy, Severity};
 use crate::snapshot::Why;
 use crate::{BrokerId, words};
 
 const SLUG: &str = "broker-not-reachable";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "The cluster lists a broker as live, and we cannot reach or use it from here",
+        severity: "error",
+        opens: "The cluster lists a broker as live that was never reached or cannot be used from here; or one that answered before and is still listed long after it should have been dropped, while there is a controller.",
+        closes: "It answers.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let facts = context.facts;
     let unreachable = facts.states.iter().filter(|(id, state)| match state {
         BrokerState::NeverReached | BrokerState::Unreadable => true,
@@ -88,6 +101,7 @@ fn override_address(broker: BrokerId, why: &str) -> Remedy {
         why: why.to_owned(),
         command: Some(format!("unstuck serve … --broker-address {broker}=HOST:PORT")),
         danger: None,
+        ..Remedy::default()
     }
 }
 

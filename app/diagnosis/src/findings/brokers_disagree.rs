@@ -3,14 +3,27 @@
 //! Catalogue row 4: a broker cut off from ZooKeeper or the controllers keeps an old view. The older leader epoch is
 //! the stale one.
 
-use super::{Context, capital, finding, seen_, step};
+use super::{Context, Rule, capital, finding, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, words};
 
 const SLUG: &str = "brokers-disagree";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "Brokers that answer name different leaders, for longer than news takes to travel",
+        severity: "error",
+        opens: "Brokers that answer name different leaders for more than 10 s.",
+        closes: "They agree.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let lasting = context
         .group_by(|verdict| (verdict.cause == Cause::Disagreement && verdict.status == Status::Unknown).then_some(()));
     let Some(partitions) = lasting.into_values().next() else { return Vec::new() };

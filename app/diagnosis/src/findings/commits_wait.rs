@@ -3,15 +3,28 @@
 //! Seen on real brokers: while a follower was stopped, commits failed for about 9 s although leader, ISR and
 //! coordinator looked healthy; and for as long as the KRaft quorum was lost, because then nobody can shrink the ISR.
 
-use super::{Context, by, capital, finding, seen_, step};
+use super::{Context, Rule, by, capital, finding, seen_, step};
 use crate::facts::Controller;
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "commits-wait";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "A follower in the ISR is gone, so commits wait until the leader may drop it",
+        severity: "error, outage where nobody can change the ISR",
+        opens: "A member of the ISR is down.",
+        closes: "It is back, or out of the ISR.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let groups = context.group_by(|verdict| match &verdict.cause {
         Cause::CommitsWait { members } => Some((members.clone(), false)),
         Cause::CommitsBlocked { members } => Some((members.clone(), true)),

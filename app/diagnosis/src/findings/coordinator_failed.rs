@@ -4,14 +4,27 @@
 //! under the same leader epoch, with no listing in progress and no drift of the partition count. Classic coordinators
 //! (3.9 and older) answer "no error" after a failed load: that failure cannot be seen from outside.
 
-use super::{Context, finding, likely, seen_};
+use super::{Context, Rule, finding, likely, seen_};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "coordinator-failed";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "The leader is healthy and says, for long, that it does not serve the partition",
+        severity: "error, outage after 60 s",
+        opens: "The leader says that it does not serve, under the same epoch.",
+        closes: "It serves, or another leads.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let groups = context.group_by(|verdict| match verdict.cause {
         Cause::NotServed { leader, failed, code } => Some((leader, failed, code)),
         _ => None,
@@ -78,14 +91,14 @@ fn remedies(context: &Context<'_, '_>, leader: BrokerId, partitions: &[Partition
                 "kafka-reassign-partitions.sh --bootstrap-server {} --reassignment-json-file move.json --execute",
                 context.bootstrap()
             )),
-            danger: None,
-        });
+            danger: None, ..Remedy::default() });
     }
     remedies.push(Remedy {
         title: format!("Restart broker {leader}"),
         why: "It loads its partitions anew.".to_owned(),
         command: None,
         danger: Some("Everything else that it leads moves or stops meanwhile.".to_owned()),
+        ..Remedy::default()
     });
     remedies
 }

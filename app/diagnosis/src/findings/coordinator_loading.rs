@@ -2,13 +2,26 @@
 //!
 //! Catalogue row 21; error 14. One thread loads one partition after the other, so a large one delays the rest.
 
-use super::{Context, cause, finding, seen_, step};
+use super::{Context, Rule, cause, finding, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity};
 use crate::verdict::Cause;
 
 const SLUG: &str = "coordinator-loading";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "The leader is reading the partition and serves its groups when it is done",
+        severity: "error; the verdict turns from recovering to unknown after 10 min",
+        opens: "The coordinator answers 14.",
+        closes: "It serves.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let select = cause(|cause| match cause {
         Cause::Loading { leader } => Some(*leader),
         _ => None,

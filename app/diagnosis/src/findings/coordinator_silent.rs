@@ -5,14 +5,27 @@
 //! coordinator's next answer or another leader. One request asks for all partitions of a broker: which of them it waits
 //! for cannot be told.
 
-use super::{Context, capital, cause, finding, likely, not_seen, seen_, step, then_restart};
+use super::{Context, Rule, capital, cause, finding, likely, not_seen, seen_, step, then_restart};
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId};
 
 const SLUG: &str = "coordinator-silent";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "The leader's broker answers metadata, and nothing that goes to its coordinator",
+        severity: "error, outage past the session time-out",
+        opens: "A leader's broker answers, and has left DescribeGroups unanswered for two deadlines.",
+        closes: "Its coordinator answers, or another leads.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let select = cause(|cause| match cause {
         Cause::CoordinatorSilent { leader } => Some(*leader),
         _ => None,

@@ -2,7 +2,8 @@
 //!
 //! Founding incident 1, catalogue row 46. Comes free with all-topics metadata.
 
-use super::{Context, finding, seen_, step};
+use super::{Context, Rule, finding, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity};
 use crate::words;
 
@@ -10,7 +11,19 @@ const SLUG: &str = "data-partition-without-leader";
 /// How many partitions the evidence names.
 const NAMED: usize = 5;
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "Partitions of other topics have no leader; producers and consumers of them fail",
+        severity: "error",
+        opens: "A partition of another topic has no leader.",
+        closes: "All have one.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let Some(view) = context.facts.snapshot.client.known() else { return Vec::new() };
     if view.leaderless_count == 0 {
         return Vec::new();

@@ -3,12 +3,25 @@
 //! Groups on a lost coordinator vanish from every listing without an error (trap 7); ACLs filter listings without an
 //! error (KIP-231, 2.1 and later).
 
-use super::{Context, finding, not_seen, seen_};
+use super::{Context, Rule, finding, not_seen, seen_};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 
 const SLUG: &str = "groups-not-listed";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "Some groups cannot be listed, so a group that is not listed may still exist",
+        severity: "info",
+        opens: "A broker could not list its groups, or listings may be filtered by ACLs.",
+        closes: "All list, and DESCRIBE on CLUSTER is proven.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let missing = crate::groups::missing_listings(context.facts);
     let filtered = crate::groups::may_be_filtered(context.facts);
     if context.facts.snapshot.brokers.is_empty() || (missing.is_empty() && !filtered) {
@@ -33,6 +46,7 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                     .to_owned(),
             ),
             danger: None,
+            ..Remedy::default()
         });
     }
     finding.brokers = missing.into_iter().map(|(broker, _)| broker).collect();

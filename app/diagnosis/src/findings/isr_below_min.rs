@@ -3,14 +3,27 @@
 //! Catalogue rows 12 and 13. To clients it looks just like a missing coordinator (error 15). Up to 3.6 the raw
 //! `min.insync.replicas` counts, from 3.7 on it is capped by the replication factor (KAFKA-15583).
 
-use super::{Context, by, capital, finding, seen_, step};
+use super::{Context, Rule, by, capital, finding, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "isr-below-min";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "Too few in-sync replicas, so the coordinator refuses commits",
+        severity: "outage, or error while a replica may catch up",
+        opens: "Fewer live in-sync replicas than the effective `min.insync.replicas`.",
+        closes: "Enough are in sync.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let groups = context.group_by(|verdict| match &verdict.cause {
         Cause::BelowMinIsr { live, min, joining } => {
             Some((*live, *min, joining.clone(), verdict.status == Status::Stuck))
@@ -84,6 +97,7 @@ fn explain(
                 live.max(1)
             )),
             danger: Some("Until then the crash of one more broker loses commits.".to_owned()),
+            ..Remedy::default()
         });
     }
     finding.brokers = lost;

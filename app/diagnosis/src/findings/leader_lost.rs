@@ -3,15 +3,28 @@
 //! Catalogue row 3. Opens the moment a broker that answered before refuses connections or is unreachable while others
 //! still name it as leader, some nine seconds before Kafka reports anything. Closes when a leader answers.
 
-use super::{Context, capital, finding, seen_, step};
+use super::{Context, Rule, capital, finding, seen_, step};
 use crate::facts::Controller;
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "leader-lost";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "The leader's broker is gone, and the cluster has not noticed yet (or never will)",
+        severity: "outage, or error while an election is due",
+        opens: "A leader's broker that answered before refuses or is unreachable.",
+        closes: "A leader answers.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let groups = context.group_by(|verdict| match &verdict.cause {
         Cause::LeaderGone { leader, successors } => Some((*leader, successors.clone(), true, verdict.status)),
         Cause::LeaderGoneTooFewLeft { leader, successors } => {
@@ -105,6 +118,7 @@ fn no_restart() -> Remedy {
         why: "The other coordinators work.".to_owned(),
         command: None,
         danger: Some("Deleting the topic deletes the committed offsets of all groups.".to_owned()),
+        ..Remedy::default()
     }
 }
 

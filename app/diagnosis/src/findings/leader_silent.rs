@@ -3,14 +3,27 @@
 //! Catalogue row 20: a long garbage collection, a dead disk, a paused process. Soft evidence: opens after two
 //! deadlines of silence as `recovering`, stuck past the session time-out. Closes with its next answer or another leader.
 
-use super::{Context, capital, cause, finding, likely, seen_, step, then_restart};
+use super::{Context, Rule, capital, cause, finding, likely, seen_, step, then_restart};
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId};
 
 const SLUG: &str = "leader-silent";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "The leader's broker accepts connections and answers nothing",
+        severity: "error, outage past the session time-out",
+        opens: "A leader's broker accepts connections and has not answered for two deadlines.",
+        closes: "It answers, or another leads.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let select = cause(|cause| match cause {
         Cause::LeaderHung { leader } => Some(*leader),
         _ => None,

@@ -1,12 +1,13 @@
 //! The rules: one file each. A rule reads the [`Context`] and returns findings; it closes by no longer returning them.
 //!
 //! To add one: a file here with its slug, its `check`, and its tests (it is so, it is not so, it could not be told);
-//! a line in [`RULES`]; one in `slugs.rs`; one in `docs/findings.md`. Rules that explain a verdict select partitions by
+//! a line in [`RULES`]; `make docs` writes it into `docs/findings.md`. Rules that explain a verdict select partitions by
 //! the [`Cause`](crate::verdict::Cause) that [`judge`](crate::verdict::judge) found, so that both say the same.
 
 use std::collections::BTreeMap;
 
 use crate::facts::Facts;
+use crate::handbook::Entry;
 use crate::report::{Evidence, Finding, PlacementProof, Remedy, Severity, Strength};
 use crate::verdict::{Cause, PartitionVerdict};
 use crate::{BrokerId, PartitionId};
@@ -31,9 +32,6 @@ mod not_permitted;
 mod offsets_topic_missing;
 mod placement_differs;
 mod replication_factor;
-mod slugs;
-
-pub use slugs::slugs;
 
 /// What rules read.
 pub(crate) struct Context<'a, 'b> {
@@ -42,37 +40,68 @@ pub(crate) struct Context<'a, 'b> {
     pub(crate) verdicts: &'b BTreeMap<PartitionId, PartitionVerdict>,
 }
 
-type Rule = fn(&Context<'_, '_>) -> Vec<Finding>;
+/// A rule: the chapters of the handbook about what it finds, and how it finds it.
+pub(crate) struct Rule {
+    pub(crate) entries: &'static [Entry],
+    pub(crate) check: fn(&Context<'_, '_>) -> Vec<Finding>,
+}
 
 /// All rules. The order breaks ties between findings of equal severity.
-const RULES: [Rule; 20] = [
-    no_leader_no_live_replica::check,
-    no_leader_live_replica::check,
-    leader_lost::check,
-    leader_silent::check,
-    coordinator_silent::check,
-    isr_below_min::check,
-    commits_wait::check,
-    coordinator_failed::check,
-    no_controller::check,
-    offsets_topic_missing::check,
-    placement_differs::check,
-    brokers_disagree::check,
-    broker_not_reachable::check,
-    not_permitted::check,
-    coordinator_loading::check,
-    bootstrap_unusable::check,
-    data_partition_without_leader::check,
-    broker_down::check,
-    replication_factor::check,
-    groups_not_listed::check,
+const RULES: [&Rule; 20] = [
+    &no_leader_no_live_replica::RULE,
+    &no_leader_live_replica::RULE,
+    &leader_lost::RULE,
+    &leader_silent::RULE,
+    &coordinator_silent::RULE,
+    &isr_below_min::RULE,
+    &commits_wait::RULE,
+    &coordinator_failed::RULE,
+    &no_controller::RULE,
+    &offsets_topic_missing::RULE,
+    &placement_differs::RULE,
+    &brokers_disagree::RULE,
+    &broker_not_reachable::RULE,
+    &not_permitted::RULE,
+    &coordinator_loading::RULE,
+    &bootstrap_unusable::RULE,
+    &data_partition_without_leader::RULE,
+    &broker_down::RULE,
+    &replication_factor::RULE,
+    &groups_not_listed::RULE,
 ];
 
-/// All findings, worst first.
+/// The chapters of the handbook about findings of clusters.
+pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
+    RULES.iter().flat_map(|rule| rule.entries)
+}
+
+/// All findings: worst first, and what merely follows from another one at the end.
 pub(crate) fn find(context: &Context<'_, '_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(context)).collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(context)).collect();
+    shadow(&mut findings);
+    findings.sort_by_key(|finding| (finding.follows_from.is_some(), std::cmp::Reverse(finding.severity)));
     findings
+}
+
+/// Marks findings that merely follow from another one about the same partitions and brokers. What follows is still
+/// shown: only its place and its weight change.
+pub(crate) fn shadow(findings: &mut [Finding]) {
+    let causes: Vec<(&Entry, Vec<PartitionId>, Vec<BrokerId>)> = findings
+        .iter()
+        .filter_map(|finding| {
+            let entry = entries().find(|entry| entry.slug == finding.slug && !entry.shadows.is_empty())?;
+            Some((entry, finding.partitions.clone(), finding.brokers.clone()))
+        })
+        .collect();
+    for finding in findings {
+        let cause = causes.iter().find(|(entry, partitions, brokers)| {
+            entry.slug != finding.slug
+                && entry.shadows.contains(&finding.slug.as_str())
+                && finding.partitions.iter().all(|partition| partitions.contains(partition))
+                && finding.brokers.iter().all(|broker| brokers.contains(broker))
+        });
+        finding.follows_from = cause.map(|(entry, ..)| entry.slug.to_owned());
+    }
 }
 
 impl Context<'_, '_> {
@@ -172,7 +201,7 @@ pub(crate) fn not_seen(text: String) -> Evidence {
 
 /// A remedy without a command and without danger.
 pub(crate) fn step(title: impl Into<String>, why: impl Into<String>) -> Remedy {
-    Remedy { title: title.into(), why: why.into(), command: None, danger: None }
+    Remedy::new(title, why)
 }
 
 /// The last resort for a process that hangs.
@@ -182,12 +211,13 @@ pub(crate) fn then_restart(broker: BrokerId) -> Remedy {
         why: "Its partitions get another leader where an in-sync replica lives, or come back with it.".to_owned(),
         command: None,
         danger: Some("The thread dump is lost with the process.".to_owned()),
+        ..Remedy::default()
     }
 }
 
 /// A finding with no outlook, evidence, remedies, partitions or brokers yet.
 pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Finding {
-    debug_assert!(slugs().any(|known| known == slug), "{slug} is missing in slugs.rs");
+    debug_assert!(crate::handbook::entry(slug).is_some(), "{slug} has no chapter in the handbook");
     Finding {
         slug: slug.to_owned(),
         severity,
@@ -197,6 +227,8 @@ pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Findi
         remedies: Vec::new(),
         partitions: Vec::new(),
         brokers: Vec::new(),
+        avoid: Vec::new(),
+        follows_from: None,
     }
 }
 

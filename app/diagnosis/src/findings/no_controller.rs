@@ -4,13 +4,26 @@
 //! brokers name does not answer, for longer than a session time-out. (In KRaft the controller id in metadata is a
 //! random live broker, so it is never looked at.)
 
-use super::{Context, finding, seen_, step};
+use super::{Context, Rule, finding, seen_, step};
 use crate::facts::Controller;
+use crate::handbook::Entry;
 use crate::report::{Finding, Severity};
 
 const SLUG: &str = "no-controller";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "Nobody can elect leaders or change ISRs",
+        severity: "outage",
+        opens: "The quorum has had no leader for 5 s or has lost its majority, or nobody could be asked for 45 s; ZooKeeper: the controller is gone past a session time-out.",
+        closes: "There is one.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let Controller::Gone(why) = &context.facts.controller else { return Vec::new() };
     let kraft = context.facts.kraft != Some(false);
     let mut finding = finding(

@@ -3,15 +3,28 @@
 //! Catalogue row 2; founding incident 2 (the controller's memory and ZooKeeper disagree, KAFKA-6082). Opens at once as
 //! `recovering`; stuck when the time for an election has passed. Closes when a leader is there.
 
-use super::{Context, capital, election_command, finding, likely, not_seen, seen_, step};
+use super::{Context, Rule, capital, election_command, finding, likely, not_seen, seen_, step};
 use crate::facts::Controller;
+use crate::handbook::Entry;
 use crate::report::{BrokerState, Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "no-leader-live-replica";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "No leader, although an in-sync replica lives",
+        severity: "error until the time for an election has passed, then outage",
+        opens: "No leader, although an in-sync replica lives.",
+        closes: "A leader is there.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let groups = context.group_by(|verdict| match &verdict.cause {
         Cause::NoLeaderCandidate { candidates, isr_hidden } => {
             Some((candidates.clone(), *isr_hidden, false, verdict.status == Status::Stuck))
@@ -128,6 +141,7 @@ fn rejoin(candidates: &[BrokerId]) -> Vec<Remedy> {
             why: "It would pass over the replica that has all commits.".to_owned(),
             command: None,
             danger: Some("Loses committed offsets.".to_owned()),
+            ..Remedy::default()
         },
     ]
 }
@@ -154,6 +168,7 @@ fn remedies(
             why: format!("The first replica is alive and in sync, so nothing is lost. Takes about a second.{once}"),
             command: Some(election_command(context, "preferred", first)),
             danger: None,
+            ..Remedy::default()
         });
     }
     // Brokers below 2.4, the ones that hide the ISR, have no such election (KIP-460).
@@ -166,6 +181,7 @@ fn remedies(
             danger: Some(
                 "Loses commits if the in-sync replica stops before the election: look again just before.".to_owned(),
             ),
+            ..Remedy::default()
         });
     }
     if context.facts.kraft == Some(false) {
@@ -180,6 +196,7 @@ fn remedies(
             danger: Some(
                 "No elections for some seconds. Add your chroot to the path, if the cluster has one.".to_owned(),
             ),
+            ..Remedy::default()
         });
     }
     remedies.push(Remedy {
@@ -187,6 +204,7 @@ fn remedies(
         why: "A broker that returns makes the controller elect again.".to_owned(),
         command: None,
         danger: Some("Everything else that it leads moves or stops meanwhile.".to_owned()),
+        ..Remedy::default()
     });
     remedies
 }

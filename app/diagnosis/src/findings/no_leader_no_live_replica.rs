@@ -4,15 +4,29 @@
 //! leader -1 and no eligible replica (ISR, or ELR while the ISR is empty, KIP-966) lives; closes when one is back.
 
 use super::{
-    Context, capital, cause, describe_topic, election_command, everyone_alive, finding, likely, not_seen, seen_, step,
+    Context, Rule, capital, cause, describe_topic, election_command, everyone_alive, finding, likely, not_seen, seen_,
+    step,
 };
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "no-leader-no-live-replica";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "A coordinator's partition has no leader, and nobody alive may become one",
+        severity: "outage",
+        opens: "Every broker that answers says \"no leader\", and no eligible replica lives.",
+        closes: "An eligible replica is back.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let select = cause(|cause| match cause {
         Cause::NoLeaderNoCandidate { eligible } => Some(eligible.clone()),
         _ => None,
@@ -100,6 +114,7 @@ fn remedies(
             ),
             command: Some(election_command(context, "unclean", partition)),
             danger: Some(format!("Loses {offsets}: those groups read again or skip, as auto.offset.reset says.")),
+            ..Remedy::default()
         });
     } else if replicas.len() == 1 {
         remedies.push(Remedy {
@@ -111,14 +126,14 @@ fn remedies(
             danger: Some(format!(
                 "Loses {offsets} for good. Save the output of this command first. Whether KRaft elects an empty replica \
                  depends on the release; an unclean election may be needed."
-            )),
-        });
+            )), ..Remedy::default() });
     }
     remedies.push(Remedy {
         title: "Do not delete __consumer_offsets".to_owned(),
         why: "Some guides advise it. It helps no sooner than starting the broker.".to_owned(),
         command: None,
         danger: Some("Deletes the committed offsets of all groups, the working ones included.".to_owned()),
+        ..Remedy::default()
     });
     remedies
 }

@@ -2,13 +2,26 @@
 //!
 //! Error 30 for our made-up ids (`verdict-rules`). A leader that lists a group of the partition proves it anyway.
 
-use super::{Context, cause, finding, not_seen};
+use super::{Context, Rule, cause, finding, not_seen};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::verdict::Cause;
 
 const SLUG: &str = "canaries-denied";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "We may not ask coordinators about groups, so whether they serve cannot be told",
+        severity: "error",
+        opens: "The account may not describe the made-up groups, and no listed group stands in.",
+        closes: "It may.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let select = cause(|cause| match cause {
         Cause::Denied { .. } => Some(()),
         _ => None,
@@ -31,8 +44,7 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                      --group unstuck-canary --resource-pattern-type prefixed"
                         .to_owned(),
                 ),
-                danger: None,
-            });
+                danger: None, ..Remedy::default() });
             finding.partitions = partitions;
             finding
         })

@@ -4,13 +4,26 @@
 //! factor it asks for is larger than the number of live brokers. Seen before: an outage, the offsets are gone.
 //! "Not listed" alone proves nothing: without DESCRIBE on the topic it is hidden (error 3 from DescribeConfigs proves).
 
-use super::{Context, finding, not_seen, seen_, step};
+use super::{Context, Rule, finding, not_seen, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity, TopicPresence};
 use crate::words;
 
 const SLUG: &str = "offsets-topic-missing";
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[Entry {
+        slug: SLUG,
+        title: "There is no `__consumer_offsets`, so no group has a coordinator",
+        severity: "info on a fresh cluster; error if it cannot be created, or is hidden; outage if it was there before",
+        opens: "Every broker that answers proves it absent (for 5 s, if it was there before), or none lists it.",
+        closes: "It is listed.",
+        ..Entry::BLANK
+    }],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     match context.facts.presence {
         TopicPresence::Absent => vec![absent(context)],
         TopicPresence::Vanished => vec![vanished(context)],
@@ -54,6 +67,7 @@ fn absent(context: &Context<'_, '_>) -> Finding {
                 why: "In server.properties of every broker, then restart them.".to_owned(),
                 command: None,
                 danger: Some("With factor 1 every group of a lost broker stands still.".to_owned()),
+                ..Remedy::default()
             });
             finding
         }
@@ -108,6 +122,7 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
             "With --execute instead of --dry-run it writes positions: some records are read again or skipped."
                 .to_owned(),
         ),
+        ..Remedy::default()
     });
     finding
 }
@@ -130,6 +145,7 @@ fn hidden() -> Finding {
                 .to_owned(),
         ),
         danger: None,
+        ..Remedy::default()
     });
     finding
 }

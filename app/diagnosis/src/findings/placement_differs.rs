@@ -3,10 +3,33 @@
 //! Catalogue rows 24 and 25 (KAFKA-7771, KIP-895): brokers freeze the partition count at their start. Anything that
 //! another count does not explain is another implementation, a proxy or a tenant prefix.
 
-use super::{Context, finding, seen_};
+use super::{Context, Rule, finding, seen_};
+use crate::handbook::Entry;
 use crate::report::{Finding, PlacementProof, Remedy, Severity};
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[
+        Entry {
+            slug: "placement-drift",
+            title: "Groups do not live where the hash of the present partition count says",
+            severity: "error",
+            opens: "FindCoordinator answers fit another partition count for more than 10 s.",
+            closes: "They fit the topic's count.",
+            ..Entry::BLANK
+        },
+        Entry {
+            slug: "placement-foreign",
+            title: "Groups do not live where the hash of the present partition count says",
+            severity: "error",
+            opens: "FindCoordinator answers fit no partition count.",
+            closes: "They fit.",
+            ..Entry::BLANK
+        },
+    ],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     match context.proof {
         PlacementProof::Drift { brokers, sentence, partition_count } => {
             let mut finding = finding("placement-drift", Severity::Error, sentence.clone());
@@ -27,6 +50,7 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                     context.bootstrap()
                 )),
                 danger: None,
+                ..Remedy::default()
             });
             finding.remedies.push(Remedy {
                 title: "Then restart all brokers promptly, one after the other".to_owned(),
@@ -37,8 +61,7 @@ pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                 command: None,
                 danger: Some(
                     "Between the first and the last restart two brokers may both serve the same group.".to_owned(),
-                ),
-            });
+                ), ..Remedy::default() });
             finding.brokers = brokers.keys().copied().collect();
             vec![finding]
         }

@@ -4,11 +4,34 @@
 //! *registered* brokers, not the live ones, or the warning would vanish exactly when two of three are down:
 //! RF < min(3, registered). A single broker gets a note only.
 
-use super::{Context, finding, seen_, step};
+use super::{Context, Rule, finding, seen_, step};
+use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::words;
 
-pub(super) fn check(context: &Context<'_, '_>) -> Vec<Finding> {
+pub(super) const RULE: Rule = Rule {
+    entries: &[
+        Entry {
+            slug: "replication-factor-1",
+            title: "Too few copies of the offsets topic",
+            severity: "warning; info with a single broker",
+            opens: "Fewer replicas than min(3, registered brokers).",
+            closes: "Enough replicas.",
+            ..Entry::BLANK
+        },
+        Entry {
+            slug: "replication-factor-low",
+            title: "Too few copies of the offsets topic",
+            severity: "warning; info with a single broker",
+            opens: "Fewer replicas than min(3, registered brokers).",
+            closes: "Enough replicas.",
+            ..Entry::BLANK
+        },
+    ],
+    check,
+};
+
+fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let facts = context.facts;
     let factors = || facts.partitions.values().map(|seen| seen.newest.replicas.len());
     let Some(least) = factors().min() else { return Vec::new() };
@@ -93,6 +116,7 @@ fn remedies(context: &Context<'_, '_>, wanted: usize) -> Vec<Remedy> {
                           without a leader."
                     .to_owned(),
             ),
+            ..Remedy::default()
         },
         step(
             format!("Set offsets.topic.replication.factor={wanted} in server.properties of every broker"),
