@@ -3,6 +3,7 @@
 //! Broker `b` listens on `127.0.0.1:900b`; partition `p` is led by broker `p % brokers + 1`, followed by the next ones.
 //! Time begins at 12:00:00 UTC; every verb but [`Sample::later`] changes the present moment.
 
+mod further;
 mod verbs;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,8 @@ use crate::lookup::{GroupLookup, lookup};
 use crate::memory::Memory;
 use crate::report::{Report, Strength};
 use crate::snapshot::{
-    BootstrapAnswer, BootstrapSight, BrokerConfigs, BrokerSight, Canary, ClientView, Contact, GroupListing,
-    MetadataView, Observed, OffsetsTopicView, PartitionView, Quorum, Snapshot, TopicConfigs,
+    BootstrapAnswer, BootstrapSight, BrokerSight, Canary, ClientView, Contact, GroupListing, MetadataView, Observed,
+    OffsetsTopicView, OpenTransactions, PartitionView, Quorum, Snapshot,
 };
 use crate::{BrokerId, GroupId, Input, PartitionId, Published, Seq, diagnose};
 
@@ -85,6 +86,7 @@ impl Sample {
                 controller: Some(2.min(brokers)),
                 brokers: addresses.clone(),
                 offsets_topic: Some(OffsetsTopicView { error: 0, partitions: views.clone() }),
+                state_topics: BTreeMap::new(),
             };
             let sight = BrokerSight {
                 address: Some(address.clone()),
@@ -99,19 +101,8 @@ impl Sample {
                 kraft: Some(kraft),
                 metadata: Observed::Known(metadata),
                 groups: Observed::Known(Arc::new(GroupListing { at: now, code: 0, groups: BTreeMap::new() })),
-                configs: Observed::Known(BrokerConfigs {
-                    at: now,
-                    offsets_topic_num_partitions: Some(50),
-                    offsets_topic_replication_factor: Some(3),
-                    broker_session_timeout_ms: kraft.then_some(9_000),
-                    zookeeper_session_timeout_ms: (!kraft).then_some(18_000),
-                    replica_lag_time_max_ms: Some(30_000),
-                    min_insync_replicas: Some(1),
-                }),
-                topic_configs: Observed::Known(Some(TopicConfigs {
-                    min_insync_replicas: Some(1),
-                    ..TopicConfigs::default()
-                })),
+                configs: Observed::Known(further::broker_configs(now, kraft)),
+                topic_configs: Observed::Known(Some(further::topic_configs())),
                 quorum: if kraft {
                     Observed::Known(Quorum { at: now, leader: Some(2.min(brokers)), voters: (1..=brokers).collect() })
                 } else {
@@ -119,6 +110,15 @@ impl Sample {
                 },
                 elr: Observed::Known(BTreeMap::new()),
                 describe_cluster_permitted: Observed::Known(true),
+                log_dirs: Observed::Known(further::log_dirs(now, id, &views)),
+                reassignments: if kraft || id == 2.min(brokers) {
+                    Observed::Known(BTreeMap::new())
+                } else {
+                    Observed::NotAsked
+                },
+                open_transactions: Observed::Known(OpenTransactions { at: now, ..OpenTransactions::default() }),
+                producers: Observed::Known(BTreeMap::new()),
+                state_topic_configs: Observed::Known(BTreeMap::new()),
                 ..BrokerSight::default()
             };
             sample.snapshot.brokers.insert(id, sight);
@@ -187,7 +187,13 @@ impl Sample {
             if let Observed::Known(quorum) = &mut sight.quorum {
                 quorum.at = now;
             }
-            for canary in sight.canaries.values_mut() {
+            if let Observed::Known(dirs) = &mut sight.log_dirs {
+                dirs.at = now;
+            }
+            if let Observed::Known(transactions) = &mut sight.open_transactions {
+                transactions.at = now;
+            }
+            for canary in sight.canaries.values_mut().chain(sight.transaction_canaries.values_mut()) {
                 canary.at = now;
             }
         }

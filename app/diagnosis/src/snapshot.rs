@@ -3,152 +3,22 @@
 //! Written by `unstuck-kafka`, read by [`diagnose`](crate::diagnose). Ordered maps throughout, so that equal facts
 //! always render equally.
 
+mod configs;
+mod logs;
+mod transactions;
+mod why;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::configs::{BrokerConfigs, TopicConfigs};
+pub use self::logs::{LogDir, LogDirs, Reassignment, ReplicaSize};
+pub use self::transactions::{OpenProducer, OpenTransaction, OpenTransactions, PRODUCERS_CAP, TRANSACTIONS_CAP};
+pub use self::why::{Observed, Unavailable, Why, error_name};
 use crate::{BrokerId, GroupId, PartitionId};
-
-/// A remote fact: known, unavailable for a reason, or not asked for (yet).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Observed<T> {
-    /// The fact, as observed.
-    Known(T),
-    /// Asked for in vain.
-    Unavailable(Unavailable),
-    /// Not asked for (yet).
-    #[default]
-    NotAsked,
-}
-
-impl<T> Observed<T> {
-    /// The fact, if known.
-    pub fn known(&self) -> Option<&T> {
-        match self {
-            Self::Known(fact) => Some(fact),
-            Self::Unavailable(_) | Self::NotAsked => None,
-        }
-    }
-
-    /// Why it is not known, if it was asked for in vain.
-    pub fn unavailable(&self) -> Option<&Unavailable> {
-        match self {
-            Self::Unavailable(unavailable) => Some(unavailable),
-            Self::Known(_) | Self::NotAsked => None,
-        }
-    }
-}
-
-/// Why a fact could not be observed, and since when that is so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unavailable {
-    /// The reason of the latest attempt.
-    pub why: Why,
-    /// When the fact was first asked for in vain, with no success since.
-    pub since: Timestamp,
-}
-
-/// Reasons why something could not be observed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind", content = "detail")]
-pub enum Why {
-    /// The host name has no address here. The text is the resolver's.
-    NameNotFound(String),
-    /// The host refuses connections on this port.
-    Refused,
-    /// No route, network or host unreachable. The text is the operating system's.
-    Unreachable(String),
-    /// The connection attempt was not answered in time.
-    ConnectTimeout,
-    /// The connection stands, but a request was not answered in time.
-    Silent,
-    /// The connection is accepted, then closed without an answer, on every attempt.
-    Closed,
-    /// It accepts, answers ApiVersions, then closes: what a SASL listener does to a client without credentials.
-    AuthenticationRequired,
-    /// It answers, but in HTTP.
-    SpeaksHttp,
-    /// It answers, but in TLS (or wants TLS): a TLS listener.
-    SpeaksTls,
-    /// An answer that is not a valid Kafka answer. The text says what was wrong with it.
-    Malformed(String),
-    /// Another broker, or none we expect, answers at this address. The id that answered.
-    OtherBroker(BrokerId),
-    /// The address belongs to another cluster; its id.
-    OtherCluster(String),
-    /// The broker's release does not offer this request in a version that we speak; the API's name.
-    TooOld(String),
-    /// The account lacks a right; the ACL that would show the fact, as `OPERATION on RESOURCE`.
-    NotPermitted(String),
-    /// The broker answered with an error code.
-    ErrorCode(i16),
-    /// The offsets topic is not there, so there is nothing to ask.
-    NoOffsetsTopic,
-    /// The client library's own words.
-    Client(String),
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NameNotFound(text) => write!(f, "the host name cannot be resolved ({text})"),
-            Self::Refused => f.write_str("connection refused"),
-            Self::Unreachable(text) => write!(f, "unreachable ({text})"),
-            Self::ConnectTimeout => f.write_str("the connection attempt timed out"),
-            Self::Silent => f.write_str("accepts connections, but does not answer"),
-            Self::Closed => f.write_str("accepts connections, then closes them"),
-            Self::AuthenticationRequired => {
-                f.write_str("closes the connection unless the client logs in (a SASL listener)")
-            }
-            Self::SpeaksHttp => f.write_str("speaks HTTP, not Kafka"),
-            Self::SpeaksTls => f.write_str("speaks TLS, not plaintext Kafka"),
-            Self::Malformed(text) => write!(f, "malformed answer ({text})"),
-            Self::OtherBroker(id) => write!(f, "broker {id} answers at this address"),
-            Self::OtherCluster(id) => write!(f, "belongs to another cluster ({id})"),
-            Self::TooOld(api) => write!(f, "broker too old for {api}"),
-            Self::NotPermitted(acl) => write!(f, "needs {acl}"),
-            Self::ErrorCode(code) => write!(f, "answered error {code} ({})", error_name(*code)),
-            Self::NoOffsetsTopic => f.write_str("__consumer_offsets does not exist"),
-            Self::Client(text) => f.write_str(text),
-        }
-    }
-}
-
-/// The name of a Kafka error code (clients `Errors.java`), for the codes that matter here.
-#[must_use]
-pub fn error_name(code: i16) -> &'static str {
-    match code {
-        -1 => "UNKNOWN_SERVER_ERROR",
-        0 => "NONE",
-        3 => "UNKNOWN_TOPIC_OR_PARTITION",
-        5 => "LEADER_NOT_AVAILABLE",
-        6 => "NOT_LEADER_OR_FOLLOWER",
-        7 => "REQUEST_TIMED_OUT",
-        9 => "REPLICA_NOT_AVAILABLE",
-        14 => "COORDINATOR_LOAD_IN_PROGRESS",
-        15 => "COORDINATOR_NOT_AVAILABLE",
-        16 => "NOT_COORDINATOR",
-        19 => "NOT_ENOUGH_REPLICAS",
-        24 => "INVALID_GROUP_ID",
-        29 => "TOPIC_AUTHORIZATION_FAILED",
-        30 => "GROUP_AUTHORIZATION_FAILED",
-        31 => "CLUSTER_AUTHORIZATION_FAILED",
-        33 => "UNSUPPORTED_SASL_MECHANISM",
-        34 => "ILLEGAL_SASL_STATE",
-        35 => "UNSUPPORTED_VERSION",
-        41 => "NOT_CONTROLLER",
-        42 => "INVALID_REQUEST",
-        56 => "KAFKA_STORAGE_ERROR",
-        58 => "SASL_AUTHENTICATION_FAILED",
-        69 => "GROUP_ID_NOT_FOUND",
-        72 => "LISTENER_NOT_FOUND",
-        _ => "see Kafka's Errors.java",
-    }
-}
 
 /// Everything seen of one cluster up to one moment. Always there; partial is normal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,6 +132,22 @@ pub struct BrokerSight {
     /// Whether the account is proven to have DESCRIBE on CLUSTER (authorized operations of DescribeCluster).
     /// Without that, listings may be silently filtered (KIP-231).
     pub describe_cluster_permitted: Observed<bool>,
+    /// Its log directories (DescribeLogDirs): errors, space, and how large its replicas of `__consumer_offsets` are.
+    pub log_dirs: Observed<LogDirs>,
+    /// Running reassignments of `__consumer_offsets` (ListPartitionReassignments, 2.4+, KIP-455), empty if none runs.
+    /// One broker is asked in KRaft, the named controller in ZooKeeper mode; the others stay not asked.
+    pub reassignments: Observed<BTreeMap<PartitionId, Reassignment>>,
+    /// Transactions that its transaction coordinator holds for ongoing (ListTransactions, 3.0+, KIP-664).
+    pub open_transactions: Observed<OpenTransactions>,
+    /// Producers with an open transaction on partitions of `__consumer_offsets` that it leads (DescribeProducers, 2.8+,
+    /// KIP-664): at most [`PRODUCERS_CAP`] for each partition, the oldest transactions first. Partitions without any
+    /// are left out.
+    pub producers: Observed<BTreeMap<PartitionId, Vec<OpenProducer>>>,
+    /// What it answered for made-up transactional ids, by partition of `__transaction_state` (DescribeTransactions,
+    /// 3.0+): 105 means "I serve this partition", 14 loading, 15 not available, 16 not mine, 53 denied.
+    pub transaction_canaries: BTreeMap<PartitionId, Canary>,
+    /// Settings of the state topics that its metadata lists, by topic.
+    pub state_topic_configs: Observed<BTreeMap<String, TopicConfigs>>,
 }
 
 /// Whether and how a broker answers us.
@@ -304,9 +190,17 @@ pub struct MetadataView {
     pub brokers: BTreeMap<BrokerId, String>,
     /// `__consumer_offsets` as it sees it; `None` if its all-topics metadata does not list it.
     pub offsets_topic: Option<OffsetsTopicView>,
+    /// `__transaction_state` and `__share_group_state` as it sees them, from the same answer; absent if not listed.
+    pub state_topics: BTreeMap<String, OffsetsTopicView>,
 }
 
-/// `__consumer_offsets` as one broker sees it.
+/// The topic in which transaction coordinators keep their state.
+pub const TRANSACTION_STATE: &str = "__transaction_state";
+
+/// The topic in which share coordinators keep their state (KIP-932).
+pub const SHARE_GROUP_STATE: &str = "__share_group_state";
+
+/// `__consumer_offsets`, or another topic of coordinators' state, as one broker sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffsetsTopicView {
     /// Topic-level error code, 0 if none.
@@ -315,7 +209,7 @@ pub struct OffsetsTopicView {
     pub partitions: BTreeMap<PartitionId, PartitionView>,
 }
 
-/// One partition of `__consumer_offsets` as one broker sees it.
+/// One partition of such a topic as one broker sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionView {
     /// The leader; `None` for -1. A broker writes -1 also if the leader is not alive in its own cache.
@@ -332,10 +226,10 @@ pub struct PartitionView {
     pub error: i16,
 }
 
-/// A broker's answer for a made-up group id of one partition (DescribeGroups).
+/// A broker's answer for a made-up group id (DescribeGroups) or transactional id of one partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Canary {
-    /// The made-up group id.
+    /// The made-up id.
     pub group: GroupId,
     /// When it answered.
     pub at: Timestamp,
@@ -378,36 +272,6 @@ pub struct ListedGroup {
     pub state: Option<String>,
     /// Type (ListGroups v5+, Kafka 3.8): `classic`, `consumer`, `share`, `streams`; `None` if not told.
     pub group_type: Option<String>,
-}
-
-/// A broker's own settings, as far as they matter here; `None` where the broker did not tell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BrokerConfigs {
-    /// When it answered.
-    pub at: Timestamp,
-    /// `offsets.topic.num.partitions`.
-    pub offsets_topic_num_partitions: Option<i32>,
-    /// `offsets.topic.replication.factor`.
-    pub offsets_topic_replication_factor: Option<i32>,
-    /// `broker.session.timeout.ms` (KRaft; belongs to the controllers, so a broker's value may be another).
-    pub broker_session_timeout_ms: Option<i64>,
-    /// `zookeeper.session.timeout.ms` (ZooKeeper mode).
-    pub zookeeper_session_timeout_ms: Option<i64>,
-    /// `replica.lag.time.max.ms`.
-    pub replica_lag_time_max_ms: Option<i64>,
-    /// `min.insync.replicas`, the default that `__consumer_offsets` inherits.
-    pub min_insync_replicas: Option<i32>,
-}
-
-/// Settings of `__consumer_offsets`; `None` where not told.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TopicConfigs {
-    /// Effective `min.insync.replicas`, inherited values included.
-    pub min_insync_replicas: Option<i32>,
-    /// `cleanup.policy`.
-    pub cleanup_policy: Option<String>,
-    /// `unclean.leader.election.enable`.
-    pub unclean_leader_election: Option<bool>,
 }
 
 /// The KRaft quorum as one broker tells it (DescribeQuorum).

@@ -50,14 +50,14 @@ impl Sample {
         self
     }
 
-    fn views(&mut self) -> impl Iterator<Item = (BrokerId, &mut MetadataView)> {
+    pub(super) fn views(&mut self) -> impl Iterator<Item = (BrokerId, &mut MetadataView)> {
         self.snapshot.brokers.iter_mut().filter_map(|(&id, sight)| match &mut sight.metadata {
             Observed::Known(view) if sight.contact.trouble.is_none() => Some((id, view)),
             _ => None,
         })
     }
 
-    fn each_view(mut self, change: impl Fn(PartitionId, &mut PartitionView)) -> Self {
+    pub(super) fn each_view(mut self, change: impl Fn(PartitionId, &mut PartitionView)) -> Self {
         for (_, view) in self.views() {
             for (&partition, seen) in view.offsets_topic.iter_mut().flat_map(|topic| &mut topic.partitions) {
                 change(partition, seen);
@@ -191,7 +191,7 @@ impl Sample {
     #[must_use]
     pub fn min_isr(mut self, min: i32) -> Self {
         for sight in self.snapshot.brokers.values_mut() {
-            let configs = TopicConfigs { min_insync_replicas: Some(min), ..TopicConfigs::default() };
+            let configs = TopicConfigs { min_insync_replicas: Some(min), ..super::further::topic_configs() };
             sight.topic_configs = Observed::Known(Some(configs));
         }
         self
@@ -344,7 +344,7 @@ impl Sample {
         self
     }
 
-    fn unavailable(&self, why: Why) -> Unavailable {
+    pub(super) fn unavailable(&self, why: Why) -> Unavailable {
         Unavailable { why, since: self.now() }
     }
 

@@ -279,6 +279,7 @@ impl Session<'_> {
             controller: answer.controller,
             brokers: answer.brokers.into_iter().map(|(id, broker)| (id, broker.address)).collect(),
             offsets_topic,
+            state_topics: BTreeMap::new(),
         };
         let partitions = view.offsets_topic.iter().flat_map(|topic| topic.partitions.values());
         self.shared.learn_ids(partitions.flat_map(|one| one.replicas.iter().copied()).collect::<BTreeSet<_>>());

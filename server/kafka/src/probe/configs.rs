@@ -11,15 +11,25 @@ use unstuck_wire::{Connection, WireError};
 
 use crate::Clock;
 
-const BROKER_SETTINGS: [&str; 6] = [
+const BROKER_SETTINGS: [&str; 15] = [
     "offsets.topic.num.partitions",
     "offsets.topic.replication.factor",
     "broker.session.timeout.ms",
     "zookeeper.session.timeout.ms",
     "replica.lag.time.max.ms",
     "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "auto.leader.rebalance.enable",
+    "offsets.retention.minutes",
+    "group.initial.rebalance.delay.ms",
+    "transaction.max.timeout.ms",
+    "group.max.size",
+    "default.replication.factor",
+    "transaction.state.log.num.partitions",
+    "transaction.state.log.replication.factor",
 ];
-const TOPIC_SETTINGS: [&str; 3] = ["min.insync.replicas", "cleanup.policy", "unclean.leader.election.enable"];
+const TOPIC_SETTINGS: [&str; 4] =
+    ["min.insync.replicas", "cleanup.policy", "unclean.leader.election.enable", "segment.bytes"];
 
 /// Asks the broker for its own settings by its id. The inner error says why it did not tell;
 /// [`Why::OtherBroker`] that another broker answers here.
@@ -42,6 +52,15 @@ pub(super) async fn broker(
             zookeeper_session_timeout_ms: value(&answer.values, BROKER_SETTINGS[3]),
             replica_lag_time_max_ms: value(&answer.values, BROKER_SETTINGS[4]),
             min_insync_replicas: value(&answer.values, BROKER_SETTINGS[5]),
+            unclean_leader_election: value(&answer.values, BROKER_SETTINGS[6]),
+            auto_leader_rebalance: value(&answer.values, BROKER_SETTINGS[7]),
+            offsets_retention_minutes: value(&answer.values, BROKER_SETTINGS[8]),
+            group_initial_rebalance_delay_ms: value(&answer.values, BROKER_SETTINGS[9]),
+            transaction_max_timeout_ms: value(&answer.values, BROKER_SETTINGS[10]),
+            group_max_size: value(&answer.values, BROKER_SETTINGS[11]),
+            default_replication_factor: value(&answer.values, BROKER_SETTINGS[12]),
+            transaction_state_num_partitions: value(&answer.values, BROKER_SETTINGS[13]),
+            transaction_state_replication_factor: value(&answer.values, BROKER_SETTINGS[14]),
         }),
         31 => Err(Why::NotPermitted("DESCRIBE_CONFIGS on CLUSTER".to_owned())),
         42 => Err(other_broker(id, answer.message.as_deref()).map_or(Why::ErrorCode(42), Why::OtherBroker)),
@@ -61,15 +80,21 @@ pub(super) async fn offsets_topic(
         Err(why) => return Ok(Err(why)),
     };
     Ok(match answer.error {
-        0 => Ok(Some(TopicConfigs {
-            min_insync_replicas: value(&answer.values, TOPIC_SETTINGS[0]),
-            cleanup_policy: answer.values.get(TOPIC_SETTINGS[1]).cloned(),
-            unclean_leader_election: value(&answer.values, TOPIC_SETTINGS[2]),
-        })),
+        0 => Ok(Some(topic_configs(&answer))),
         3 => Ok(None),
         29 => Err(Why::NotPermitted(format!("DESCRIBE_CONFIGS on TOPIC {OFFSETS_TOPIC}"))),
         code => Err(Why::ErrorCode(code)),
     })
+}
+
+fn topic_configs(answer: &DescribeConfigsAnswer) -> TopicConfigs {
+    TopicConfigs {
+        min_insync_replicas: value(&answer.values, TOPIC_SETTINGS[0]),
+        min_insync_is_override: answer.own.get(TOPIC_SETTINGS[0]).copied(),
+        cleanup_policy: answer.values.get(TOPIC_SETTINGS[1]).cloned(),
+        unclean_leader_election: value(&answer.values, TOPIC_SETTINGS[2]),
+        segment_bytes: value(&answer.values, TOPIC_SETTINGS[3]),
+    }
 }
 
 async fn ask(

@@ -104,6 +104,7 @@ fn trouble_keeps_what_was_told_and_drops_what_speaks_of_the_moment() {
             controller: None,
             brokers: BTreeMap::new(),
             offsets_topic: None,
+            state_topics: BTreeMap::new(),
         });
         sight.groups = Observed::Known(Arc::new(GroupListing { at: now, code: 0, groups: BTreeMap::new() }));
         sight.quorum = Observed::Known(Quorum { at: now, leader: Some(1), voters: vec![1] });
@@ -151,6 +152,7 @@ fn canaries_follow_the_topic_and_the_settings_of_brokers() {
             controller: None,
             brokers: BTreeMap::new(),
             offsets_topic: Some(OffsetsTopicView { error: 0, partitions }),
+            state_topics: BTreeMap::new(),
         });
         false
     });
@@ -161,11 +163,7 @@ fn canaries_follow_the_topic_and_the_settings_of_brokers() {
         sight.configs = Observed::Known(BrokerConfigs {
             at: Timestamp::now(),
             offsets_topic_num_partitions: Some(3),
-            offsets_topic_replication_factor: None,
-            broker_session_timeout_ms: None,
-            zookeeper_session_timeout_ms: None,
-            replica_lag_time_max_ms: None,
-            min_insync_replicas: None,
+            ..BrokerConfigs::default()
         });
         false
     });

@@ -37,7 +37,12 @@ pub struct DescribeConfigsAnswer {
     pub message: Option<String>,
     /// Values by name; null values are left out.
     pub values: BTreeMap<String, String>,
+    /// Whether a value is the resource's own, set for this topic or this broker alone; by name, from v1 on.
+    pub own: BTreeMap<String, bool>,
 }
+
+/// ConfigSource: `TOPIC_CONFIG` and `DYNAMIC_BROKER_CONFIG`.
+const OWN: [i8; 2] = [1, 2];
 
 impl Request for DescribeConfigsRequest {
     type Answer = DescribeConfigsAnswer;
@@ -68,11 +73,18 @@ impl Request for DescribeConfigsRequest {
             .iter()
             .filter_map(|config| Some((owned(&config.name), owned(config.value.as_ref()?))))
             .collect();
+        let own = result
+            .configs
+            .iter()
+            .filter(|_| version >= 1)
+            .map(|config| (owned(&config.name), OWN.contains(&config.config_source)))
+            .collect();
         Ok(Decoded {
             answer: DescribeConfigsAnswer {
                 error: result.error_code,
                 message: result.error_message.as_ref().map(owned),
                 values,
+                own,
             },
             throttle_ms: answer.throttle_time_ms,
         })

@@ -1,0 +1,167 @@
+//! Facts that may be missing, the reasons why, and the names of Kafka's error codes.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::BrokerId;
+
+/// A remote fact: known, unavailable for a reason, or not asked for (yet).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observed<T> {
+    /// The fact, as observed.
+    Known(T),
+    /// Asked for in vain.
+    Unavailable(Unavailable),
+    /// Not asked for (yet).
+    #[default]
+    NotAsked,
+}
+
+impl<T> Observed<T> {
+    /// The fact, if known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(fact) => Some(fact),
+            Self::Unavailable(_) | Self::NotAsked => None,
+        }
+    }
+
+    /// Why it is not known, if it was asked for in vain.
+    pub fn unavailable(&self) -> Option<&Unavailable> {
+        match self {
+            Self::Unavailable(unavailable) => Some(unavailable),
+            Self::Known(_) | Self::NotAsked => None,
+        }
+    }
+}
+
+/// Why a fact could not be observed, and since when that is so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unavailable {
+    /// The reason of the latest attempt.
+    pub why: Why,
+    /// When the fact was first asked for in vain, with no success since.
+    pub since: Timestamp,
+}
+
+/// Reasons why something could not be observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "detail")]
+pub enum Why {
+    /// The host name has no address here. The text is the resolver's.
+    NameNotFound(String),
+    /// The host refuses connections on this port.
+    Refused,
+    /// No route, network or host unreachable. The text is the operating system's.
+    Unreachable(String),
+    /// The connection attempt was not answered in time.
+    ConnectTimeout,
+    /// The connection stands, but a request was not answered in time.
+    Silent,
+    /// The connection is accepted, then closed without an answer, on every attempt.
+    Closed,
+    /// It accepts, answers ApiVersions, then closes: what a SASL listener does to a client without credentials.
+    AuthenticationRequired,
+    /// It answers, but in HTTP.
+    SpeaksHttp,
+    /// It answers, but in TLS (or wants TLS): a TLS listener.
+    SpeaksTls,
+    /// An answer that is not a valid Kafka answer. The text says what was wrong with it.
+    Malformed(String),
+    /// Another broker, or none we expect, answers at this address. The id that answered.
+    OtherBroker(BrokerId),
+    /// The address belongs to another cluster; its id.
+    OtherCluster(String),
+    /// The broker's release does not offer this request in a version that we speak; the API's name.
+    TooOld(String),
+    /// The account lacks a right; the ACL that would show the fact, as `OPERATION on RESOURCE`.
+    NotPermitted(String),
+    /// The broker answered with an error code.
+    ErrorCode(i16),
+    /// The offsets topic is not there, so there is nothing to ask.
+    NoOffsetsTopic,
+    /// The client library's own words.
+    Client(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameNotFound(text) => write!(f, "the host name cannot be resolved ({text})"),
+            Self::Refused => f.write_str("connection refused"),
+            Self::Unreachable(text) => write!(f, "unreachable ({text})"),
+            Self::ConnectTimeout => f.write_str("the connection attempt timed out"),
+            Self::Silent => f.write_str("accepts connections, but does not answer"),
+            Self::Closed => f.write_str("accepts connections, then closes them"),
+            Self::AuthenticationRequired => {
+                f.write_str("closes the connection unless the client logs in (a SASL listener)")
+            }
+            Self::SpeaksHttp => f.write_str("speaks HTTP, not Kafka"),
+            Self::SpeaksTls => f.write_str("speaks TLS, not plaintext Kafka"),
+            Self::Malformed(text) => write!(f, "malformed answer ({text})"),
+            Self::OtherBroker(id) => write!(f, "broker {id} answers at this address"),
+            Self::OtherCluster(id) => write!(f, "belongs to another cluster ({id})"),
+            Self::TooOld(api) => write!(f, "broker too old for {api}"),
+            Self::NotPermitted(acl) => write!(f, "needs {acl}"),
+            Self::ErrorCode(code) => write!(f, "answered error {code} ({})", error_name(*code)),
+            Self::NoOffsetsTopic => f.write_str("__consumer_offsets does not exist"),
+            Self::Client(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The name of a Kafka error code (clients `Errors.java`), for the codes that matter here.
+#[must_use]
+pub fn error_name(code: i16) -> &'static str {
+    match code {
+        -1 => "UNKNOWN_SERVER_ERROR",
+        0 => "NONE",
+        3 => "UNKNOWN_TOPIC_OR_PARTITION",
+        5 => "LEADER_NOT_AVAILABLE",
+        6 => "NOT_LEADER_OR_FOLLOWER",
+        7 => "REQUEST_TIMED_OUT",
+        9 => "REPLICA_NOT_AVAILABLE",
+        10 => "MESSAGE_TOO_LARGE",
+        14 => "COORDINATOR_LOAD_IN_PROGRESS",
+        15 => "COORDINATOR_NOT_AVAILABLE",
+        16 => "NOT_COORDINATOR",
+        19 => "NOT_ENOUGH_REPLICAS",
+        23 => "INCONSISTENT_GROUP_PROTOCOL",
+        24 => "INVALID_GROUP_ID",
+        25 => "UNKNOWN_MEMBER_ID",
+        26 => "INVALID_SESSION_TIMEOUT",
+        27 => "REBALANCE_IN_PROGRESS",
+        28 => "INVALID_COMMIT_OFFSET_SIZE",
+        29 => "TOPIC_AUTHORIZATION_FAILED",
+        30 => "GROUP_AUTHORIZATION_FAILED",
+        31 => "CLUSTER_AUTHORIZATION_FAILED",
+        33 => "UNSUPPORTED_SASL_MECHANISM",
+        34 => "ILLEGAL_SASL_STATE",
+        35 => "UNSUPPORTED_VERSION",
+        38 => "INVALID_REPLICATION_FACTOR",
+        41 => "NOT_CONTROLLER",
+        42 => "INVALID_REQUEST",
+        53 => "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        56 => "KAFKA_STORAGE_ERROR",
+        58 => "SASL_AUTHENTICATION_FAILED",
+        69 => "GROUP_ID_NOT_FOUND",
+        72 => "LISTENER_NOT_FOUND",
+        74 => "FENCED_LEADER_EPOCH",
+        75 => "UNKNOWN_LEADER_EPOCH",
+        80 => "PREFERRED_LEADER_NOT_AVAILABLE",
+        81 => "GROUP_MAX_SIZE_REACHED",
+        82 => "FENCED_INSTANCE_ID",
+        83 => "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+        84 => "ELECTION_NOT_NEEDED",
+        88 => "UNSTABLE_OFFSET_COMMIT",
+        105 => "TRANSACTIONAL_ID_NOT_FOUND",
+        110 => "FENCED_MEMBER_EPOCH",
+        111 => "UNRELEASED_INSTANCE_ID",
+        112 => "UNSUPPORTED_ASSIGNOR",
+        113 => "STALE_MEMBER_EPOCH",
+        _ => "see Kafka's Errors.java",
+    }
+}
