@@ -3,18 +3,22 @@
 //! A snapshot is one moment; rules that need "for how long" or "which groups were here" read this.
 //! Pure as everything here: time comes from the snapshots.
 
+mod groups;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use groups::served_by_leader;
+pub use groups::{SeenGroup, SeenGroups};
+
 use crate::facts::{Facts, PartitionFacts, listed_live, proven_absent_now};
-use crate::placement::partition_for;
 use crate::placement_proof::contradicted_now;
 use crate::report::{PlacementProof, Report, Status};
-use crate::snapshot::{GroupListing, Snapshot};
-use crate::{BrokerId, GroupId, PartitionId};
+use crate::snapshot::Snapshot;
+use crate::{BrokerId, PartitionId};
 
 /// Everything remembered about one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,36 +88,6 @@ pub struct PartitionMemory {
     pub leadership: (Option<BrokerId>, Option<i32>),
     /// The verdict, and since when.
     pub verdict: Option<StatusSince>,
-}
-
-/// Every group ever listed in this run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenGroups {
-    /// Groups by id.
-    pub by_id: BTreeMap<GroupId, SeenGroup>,
-    /// Group ids by partition, for the partition count below.
-    pub by_partition: BTreeMap<PartitionId, BTreeSet<GroupId>>,
-    /// The partition count that `by_partition` was made with.
-    pub partition_count: Option<i32>,
-    /// The time of each broker's listing that was taken in last.
-    pub listings: BTreeMap<BrokerId, Timestamp>,
-}
-
-/// A group that was listed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenGroup {
-    /// Type, where told.
-    pub group_type: Option<String>,
-    /// Protocol type.
-    pub protocol_type: String,
-    /// State when last listed.
-    pub state: Option<String>,
-    /// When it was first listed.
-    pub first_seen: Timestamp,
-    /// When it was last listed.
-    pub last_seen: Timestamp,
-    /// Brokers whose latest listing has it; empty if it is only remembered.
-    pub listed_by: BTreeSet<BrokerId>,
 }
 
 impl Memory {
@@ -227,35 +201,6 @@ impl Memory {
         after.below_min_since = keep(below && !leaderless, after.below_min_since);
         after
     }
-
-    fn learn_groups(&mut self, snapshot: &Snapshot, answering: &BTreeSet<BrokerId>, served: &Served) {
-        let count = self.offsets_topic.as_ref().map(|topic| topic.partition_count);
-        let fresh: Vec<_> = snapshot
-            .brokers
-            .iter()
-            .filter(|(id, _)| answering.contains(id))
-            .filter_map(|(&id, sight)| Some((id, sight.groups.known()?)))
-            .filter(|(id, listing)| self.groups.listings.get(id) != Some(&listing.at))
-            .collect();
-        let lost: Vec<BrokerId> = self.groups.listings.keys().copied().filter(|id| !answering.contains(id)).collect();
-        if fresh.is_empty() && lost.is_empty() && self.groups.partition_count == count {
-            return;
-        }
-        let groups = Arc::make_mut(&mut self.groups);
-        for broker in lost {
-            groups.listings.remove(&broker);
-            groups.forget_listing(broker);
-        }
-        for (broker, listing) in &fresh {
-            groups.take_in(*broker, listing);
-        }
-        if groups.partition_count != count {
-            groups.place_all(count);
-        }
-        for (broker, listing) in fresh.iter().filter(|(_, listing)| listing.code == 0) {
-            groups.drop_deleted(served.get(broker).map_or(&[][..], Vec::as_slice), listing.at);
-        }
-    }
 }
 
 fn status_after(before: Option<&StatusSince>, status: Status, now: Timestamp) -> StatusSince {
@@ -269,184 +214,5 @@ fn status_after(before: Option<&StatusSince>, status: Status, now: Timestamp) ->
     StatusSince { status, since }
 }
 
-/// By broker: partitions that it leads and, by its own answer under the present leadership, serves; and since when that
-/// leadership stands, if it was seen to change.
-type Served = BTreeMap<BrokerId, Vec<(PartitionId, Option<Timestamp>)>>;
-
-/// Only of brokers that are proven to list all their groups.
-fn served_by_leader(facts: &Facts<'_>) -> Served {
-    let mut served = Served::new();
-    for (&partition, seen) in &facts.partitions {
-        let Some(leader) = seen.newest.leader.filter(|_| seen.agree) else { continue };
-        let canary = facts.snapshot.brokers.get(&leader).and_then(|sight| sight.canaries.get(&partition));
-        let current = (seen.newest.leader, seen.newest.leader_epoch);
-        let sight = facts.snapshot.brokers.get(&leader);
-        let lists_all =
-            sight.and_then(|sight| sight.describe_cluster_permitted.known()).is_some_and(|permitted| *permitted);
-        if lists_all && canary.is_some_and(|canary| matches!(canary.code, 0 | 69) && canary.leader_before == current) {
-            let before = facts.memory.partitions.get(&partition);
-            let unchanged = before.is_none_or(|before| before.leadership == current);
-            let since = if unchanged { before.and_then(|before| before.leadership_since) } else { Some(facts.now) };
-            served.entry(leader).or_default().push((partition, since));
-        }
-    }
-    served
-}
-
-impl SeenGroups {
-    fn take_in(&mut self, broker: BrokerId, listing: &GroupListing) {
-        if listing.code == 0 {
-            self.forget_listing(broker);
-        }
-        self.listings.insert(broker, listing.at);
-        for (id, listed) in &listing.groups {
-            let new = !self.by_id.contains_key(id);
-            let group = self.by_id.entry(id.clone()).or_insert_with(|| SeenGroup {
-                group_type: None,
-                protocol_type: String::new(),
-                state: None,
-                first_seen: listing.at,
-                last_seen: listing.at,
-                listed_by: BTreeSet::new(),
-            });
-            group.group_type = listed.group_type.clone().or_else(|| group.group_type.take());
-            group.protocol_type.clone_from(&listed.protocol_type);
-            group.state.clone_from(&listed.state);
-            group.last_seen = listing.at;
-            group.listed_by.insert(broker);
-            if new && let Some(partition) = self.partition_count.and_then(|count| partition_for(id, count)) {
-                self.by_partition.entry(partition).or_default().insert(id.clone());
-            }
-        }
-    }
-
-    fn forget_listing(&mut self, broker: BrokerId) {
-        for group in self.by_id.values_mut() {
-            group.listed_by.remove(&broker);
-        }
-    }
-
-    fn place_all(&mut self, count: Option<i32>) {
-        self.partition_count = count;
-        self.by_partition.clear();
-        for id in self.by_id.keys() {
-            if let Some(partition) = count.and_then(|count| partition_for(id, count)) {
-                self.by_partition.entry(partition).or_default().insert(id.clone());
-            }
-        }
-    }
-
-    /// Groups that nobody lists any more although the coordinator that would know them listed at `at` and serves:
-    /// they were deleted or have expired. A group whose coordinator is lost stays, to be named as stuck; so does one that
-    /// was last listed under another leadership: it may have been lost with it.
-    fn drop_deleted(&mut self, served: &[(PartitionId, Option<Timestamp>)], at: Timestamp) {
-        for (partition, since) in served {
-            let Some(ids) = self.by_partition.get_mut(partition) else { continue };
-            ids.retain(|id| {
-                let deleted = self.by_id.get(id).is_none_or(|group| {
-                    group.listed_by.is_empty()
-                        && group.last_seen < at
-                        && since.is_none_or(|since| group.last_seen > since)
-                });
-                if deleted {
-                    self.by_id.remove(id);
-                }
-                !deleted
-            });
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use crate::report::{BrokerState, Status};
-    use crate::sample::Sample;
-    use crate::snapshot::Observed;
-
-    #[test]
-    fn a_refusal_older_than_the_word_that_it_lives_again_is_old_news() {
-        let mut sample = Sample::kraft(3, 6, 3).gone(2).leaderless_after(2).later(6);
-        assert_eq!(sample.report().broker(2).map(|broker| broker.state), Some(BrokerState::Gone));
-        for sight in sample.snapshot.brokers.values_mut() {
-            if let Observed::Known(view) = &mut sight.metadata {
-                view.brokers.insert(2, "127.0.0.1:9002".to_owned());
-            }
-        }
-        let again = sample.later(1);
-        assert_eq!(again.report().broker(2).map(|broker| broker.state), Some(BrokerState::Late));
-        let refused_all_the_same = again.later(5);
-        assert_eq!(refused_all_the_same.report().broker(2).map(|broker| broker.state), Some(BrokerState::Gone));
-    }
-
-    #[test]
-    fn since_is_when_it_changed_and_nothing_if_it_was_so_before() {
-        let sample = Sample::kraft(3, 6, 1).later(10);
-        assert_eq!(sample.report().partitions[0].since, None);
-        let gone = sample.gone(1);
-        let at = gone.now();
-        let report = gone.later(5).report();
-        assert_eq!((report.partitions[0].status, report.partitions[0].since), (Status::Stuck, Some(at)));
-        assert_eq!(report.headline.since, Some(at));
-    }
-
-    #[test]
-    fn a_group_that_its_coordinator_no_longer_lists_is_forgotten() {
-        let sample = Sample::kraft(3, 6, 1).group_on(0, "orders").later(5);
-        assert_eq!(sample.report().groups.total, 1);
-        assert_eq!(sample.listing_code(1, 0).report().groups.total, 0);
-    }
-
-    #[test]
-    fn a_group_that_vanished_with_a_leadership_is_remembered() {
-        let sample = Sample::kraft(3, 6, 3).group_on(0, "orders").later(5).epoch(0, 6).served_now(0).later(1);
-        assert_eq!(sample.listing_code(1, 0).report().groups.total, 1);
-    }
-
-    #[test]
-    fn a_listing_that_may_be_filtered_forgets_nothing() {
-        let sample = Sample::kraft(3, 6, 3).group_on(0, "orders").later(5).cluster_not_permitted();
-        assert_eq!(sample.listing_code(1, 0).report().groups.total, 1);
-    }
-
-    #[test]
-    fn a_partial_listing_forgets_nothing() {
-        let sample = Sample::kraft(3, 6, 1).group_on(0, "orders").later(5).listing_code(1, 14);
-        assert_eq!(sample.report().groups.total, 1);
-    }
-
-    #[test]
-    fn a_group_on_a_loading_partition_is_not_forgotten() {
-        let sample = Sample::kraft(3, 6, 1).group_on(0, "orders").later(5).canary(1, 0, 14).listing_code(1, 0);
-        assert_eq!(sample.report().groups.total, 1);
-    }
-
-    #[test]
-    fn a_hundred_thousand_groups_are_counted_and_few_are_named() {
-        let mut sample = Sample::kraft(3, 50, 1);
-        let listed = crate::snapshot::ListedGroup { protocol_type: "consumer".to_owned(), ..Default::default() };
-        for n in 0..100_000 {
-            let id = crate::GroupId(format!("group-{n}"));
-            let leader = crate::placement::partition_for(&id, 50).map_or(1, |partition| partition % 3 + 1);
-            let listing = sample.snapshot.brokers.get_mut(&leader).map(|sight| &mut sight.groups);
-            if let Some(crate::snapshot::Observed::Known(listing)) = listing {
-                let listing = std::sync::Arc::make_mut(listing);
-                listing.at = sample.snapshot.taken_at + jiff::SignedDuration::from_millis(1);
-                listing.groups.insert(id, listed.clone());
-            }
-        }
-        let report = sample.later(1).gone(1).report();
-        assert_eq!(report.groups.total, 100_000);
-        let stuck = report.groups.by_status[&Status::Stuck];
-        assert!((30_000..40_000).contains(&stuck), "17 of 50 partitions: {stuck}");
-        assert_eq!(report.groups.stuck.len(), crate::report::NAMED_GROUPS_CAP);
-    }
-
-    #[test]
-    fn a_broker_that_is_back_in_time_never_made_anything_stuck() {
-        let sample = Sample::kraft(3, 3, 3).gone(1);
-        assert_eq!(sample.report().partitions[0].status, Status::Recovering);
-        let mut back = sample.later(3);
-        back.snapshot.brokers.get_mut(&1).expect("broker 1").contact.trouble = None;
-        assert_eq!(back.later(1).report().partitions[0].status, Status::Working);
-    }
-}
+mod tests;

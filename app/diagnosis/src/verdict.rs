@@ -4,29 +4,20 @@
 //! brokers disagreeing, the coordinator's own answer, the ISR, the controller. The first step that finds something
 //! decides. Findings group partitions by the [`Cause`] found here, so verdict and explanation cannot differ.
 
-use std::collections::BTreeSet;
+mod coordinator;
+mod isr;
 
 use jiff::Timestamp;
 
-use crate::facts::{Controller, Facts, PartitionFacts, release};
+use crate::facts::{Facts, PartitionFacts, release};
 use crate::memory::PartitionMemory;
-use crate::placement_proof::count_used_by;
 use crate::report::{Bound, BrokerState, PlacementProof, Shard, Status};
 use crate::snapshot::{Canary, Why};
-use crate::time::{after, millis_between};
+use crate::time::after;
 use crate::{BrokerId, PartitionId};
 
-/// How long the true leader may say "not coordinator" before that is evidence of a failed load
-/// (during rolling restarts it does so for 0.1–0.2 s; a queue of loading partitions can take long).
-const NOT_SERVED_MS: i64 = 60_000;
-/// How old a coordinator's answer may be: it is asked for every 15 s.
-const CANARY_AGE_MS: i64 = 45_000;
-/// How long loading may take before that is more than a large partition.
-const LOADING_MS: i64 = 600_000;
 /// How long brokers may disagree on a leader before that is more than news on its way.
 const DISAGREE_MS: i64 = 10_000;
-/// How soon a coordinator should have answered for a partition that it has just come to lead.
-const FIRST_CANARY_MS: i64 = 10_000;
 
 /// The verdict on one offsets partition.
 #[derive(Clone, Debug)]
@@ -267,205 +258,6 @@ impl Step<'_, '_> {
         let since = self.memory.disagreeing_since.unwrap_or(self.facts.now);
         let bound = Bound { at: after(since, DISAGREE_MS), assumed: false };
         Some(until(self.facts, bound, Status::Unknown, Cause::Disagreement))
-    }
-
-    /// The leader's answer for our made-up group, if it was given under the present leadership.
-    fn canary(&self, leader: BrokerId) -> Option<&Canary> {
-        let canary = self.facts.snapshot.brokers.get(&leader)?.canaries.get(&self.partition)?;
-        let current = (self.seen.newest.leader, self.seen.newest.leader_epoch);
-        // A refusal is asked for again after ten minutes only; any other answer that is old stands for silence.
-        let fresh = canary.code == 30 || millis_between(canary.at, self.facts.now) <= CANARY_AGE_MS;
-        (fresh && canary.leader_before == current).then_some(canary)
-    }
-
-    fn shard_at(&self, leader: BrokerId) -> Shard {
-        self.canary(leader).map_or(Shard::Unknown, shard_word)
-    }
-
-    fn served_by(&self) -> Vec<BrokerId> {
-        let brokers = self.facts.snapshot.brokers.iter();
-        brokers
-            .filter(|(id, _)| self.facts.answering.contains(id))
-            .filter(|(_, sight)| {
-                sight.canaries.get(&self.partition).is_some_and(|canary| shard_word(canary) == Shard::Serving)
-            })
-            .map(|(&id, _)| id)
-            .collect()
-    }
-
-    fn coordinator(&self) -> Option<PartitionVerdict> {
-        let leader = self.seen.newest.leader?;
-        let facts = self.facts;
-        if let Some(silent) = self.coordinator_silent(leader) {
-            return Some(silent);
-        }
-        let Some(canary) = self.canary(leader) else {
-            return Some(self.no_canary(leader));
-        };
-        let with_shard = |verdict: PartitionVerdict, shard| PartitionVerdict { shard, ..verdict };
-        match canary.code {
-            0 | 69 => None,
-            14 => {
-                let bound = Bound { at: after(canary.same_since, LOADING_MS), assumed: false };
-                let loading = until(facts, bound, Status::Unknown, Cause::Loading { leader });
-                Some(with_shard(loading, Shard::Loading))
-            }
-            15 | 16 => Some(self.not_served(leader, canary)),
-            30 if self.listed_by_leader(leader) => None,
-            30 => Some(with_shard(verdict(Status::Unknown, Cause::Denied { leader }), Shard::Denied)),
-            code => {
-                let bound = Bound { at: after(canary.same_since, NOT_SERVED_MS), assumed: false };
-                Some(until(facts, bound, Status::Unknown, Cause::OddAnswer { leader, code }))
-            }
-        }
-    }
-
-    /// Soft evidence, as for a leader that is silent altogether: later than two deadlines, then until the session
-    /// time-out. But no election will come of it, as the broker goes on sending heartbeats.
-    fn coordinator_silent(&self, leader: BrokerId) -> Option<PartitionVerdict> {
-        let sight = self.facts.snapshot.brokers.get(&leader)?;
-        let since = sight.canaries_unanswered_since?;
-        let late = millis_between(since, self.facts.now) <= 2 * i64::from(sight.contact.deadline_ms.max(1));
-        let bound = self.facts.election_bound(since);
-        (!late).then(|| until(self.facts, bound, Status::Stuck, Cause::CoordinatorSilent { leader }))
-    }
-
-    fn no_canary(&self, leader: BrokerId) -> PartitionVerdict {
-        match self.memory.leadership_since {
-            Some(since) => {
-                let bound = Bound { at: after(since, FIRST_CANARY_MS), assumed: false };
-                let cause = Cause::AwaitingCoordinator { leader, first_look: false };
-                until(self.facts, bound, Status::Unknown, cause)
-            }
-            None => verdict(Status::Unknown, Cause::AwaitingCoordinator { leader, first_look: true }),
-        }
-    }
-
-    fn not_served(&self, leader: BrokerId, canary: &Canary) -> PartitionVerdict {
-        let facts = self.facts;
-        if let Some(count) = count_used_by(self.proof, leader)
-            && self.partition >= count
-        {
-            return verdict(Status::Unknown, Cause::NotUsed { leader, count });
-        }
-        let drift = matches!(
-            self.proof,
-            PlacementProof::Drift { .. } | PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. }
-        );
-        let loading_others = facts
-            .snapshot
-            .brokers
-            .get(&leader)
-            .and_then(|sight| sight.groups.known())
-            .is_some_and(|listing| listing.code == 14);
-        let lasted = millis_between(canary.same_since, facts.now) >= NOT_SERVED_MS;
-        let failed = lasted && !drift && !loading_others;
-        let cause = Cause::NotServed { leader, code: canary.code, failed };
-        let shard = if failed { Shard::Failed } else { Shard::NotServed };
-        if drift {
-            return PartitionVerdict { shard, ..verdict(Status::Unknown, cause) };
-        }
-        let bound = Bound { at: after(canary.same_since, NOT_SERVED_MS), assumed: false };
-        PartitionVerdict {
-            shard,
-            expected_by: (!lasted).then_some(bound),
-            ..verdict(if failed { Status::Stuck } else { Status::Recovering }, cause)
-        }
-    }
-
-    /// Code 30 says nothing; but a leader that lists a group of this partition has it loaded.
-    fn listed_by_leader(&self, leader: BrokerId) -> bool {
-        let groups = &self.facts.memory.groups;
-        let since = self.memory.leadership_since;
-        let fresh = self
-            .facts
-            .snapshot
-            .brokers
-            .get(&leader)
-            .and_then(|sight| sight.groups.known())
-            .is_some_and(|listing| listing.code == 0 && since.is_none_or(|since| listing.at > since));
-        fresh
-            && groups.by_partition.get(&self.partition).is_some_and(|ids| {
-                ids.iter().any(|id| groups.by_id.get(id).is_some_and(|group| group.listed_by.contains(&leader)))
-            })
-    }
-
-    fn isr(&self) -> Option<PartitionVerdict> {
-        let facts = self.facts;
-        let view = self.seen.newest;
-        let min = facts.min_isr(view.replicas.len());
-        let lost: Vec<_> = view.isr.iter().copied().filter(|&id| facts.lost(id)).collect();
-        let live = view.isr.len() - lost.len();
-        if let Some(min) = min.filter(|&min| live < min) {
-            return Some(self.below_min(live, min, &lost));
-        }
-        if lost.is_empty() {
-            return None;
-        }
-        let lost_at = lost.iter().map(|&id| facts.silent_since(id)).max().unwrap_or(facts.now);
-        let bound = facts.replica_bound(lost_at);
-        if !facts.can_elect() {
-            return Some(verdict(Status::Stuck, Cause::CommitsBlocked { members: lost }));
-        }
-        if !facts.past(&bound) {
-            return Some(until(facts, bound, Status::Stuck, Cause::CommitsWait { members: lost }));
-        }
-        // Past the bound, and still in the ISR.
-        Some(verdict(Status::Stuck, Cause::CommitsBlocked { members: lost }))
-    }
-
-    fn below_min(&self, live: usize, min: usize, lost: &[BrokerId]) -> PartitionVerdict {
-        let facts = self.facts;
-        let view = self.seen.newest;
-        let silent_only = !lost.is_empty() && lost.iter().all(|&id| facts.state(id) == BrokerState::Hung);
-        if silent_only && view.isr.len() >= min {
-            // Soft evidence: the silent member may come back before anybody drops it.
-            let since = lost.iter().map(|&id| facts.silent_since(id)).min().unwrap_or(facts.now);
-            let cause = Cause::BelowMinIsr { live, min, joining: Vec::new() };
-            return until(facts, facts.election_bound(since), Status::Stuck, cause);
-        }
-        let joining: Vec<_> =
-            view.replicas.iter().copied().filter(|id| !view.isr.contains(id) && facts.electable(*id)).collect();
-        let may_heal = live + joining.len() >= min && facts.can_elect();
-        let cause = Cause::BelowMinIsr { live, min, joining };
-        if may_heal {
-            let lost_at = lost.iter().map(|&id| facts.silent_since(id)).max();
-            let since = self.memory.below_min_since.or(lost_at).unwrap_or(facts.now);
-            until(facts, facts.replica_bound(since), Status::Stuck, cause)
-        } else {
-            verdict(Status::Stuck, cause)
-        }
-    }
-
-    fn working(&self) -> PartitionVerdict {
-        let facts = self.facts;
-        let view = self.seen.newest;
-        let min = facts.min_isr(view.replicas.len());
-        let all_answer = view.isr.iter().chain(&view.leader).all(|&id| facts.state(id) == BrokerState::Answering);
-        let shard = view.leader.map_or(Shard::Unknown, |leader| match self.shard_at(leader) {
-            Shard::Denied => Shard::Serving,
-            shard => shard,
-        });
-        let base = PartitionVerdict {
-            shard,
-            writes_verified: facts.min_isr_verified() && all_answer && matches!(facts.controller, Controller::Known(_)),
-            ..verdict(Status::Working, Cause::None)
-        };
-        if matches!(facts.controller, Controller::Gone(_)) {
-            return PartitionVerdict { status: Status::AtRisk, cause: Cause::NoController, ..base };
-        }
-        let critical = self.critical(min.unwrap_or(1));
-        if !critical.is_empty() && facts.registered.len() > view.replicas.len() {
-            let cause = Cause::DependsOn { brokers: critical.into_iter().collect() };
-            return PartitionVerdict { status: Status::AtRisk, cause, ..base };
-        }
-        base
-    }
-
-    /// Brokers whose failure would leave no leader, or too few in-sync replicas for commits.
-    fn critical(&self, min: usize) -> BTreeSet<BrokerId> {
-        let isr = &self.seen.newest.isr;
-        if isr.len() <= min.max(1) { isr.iter().copied().collect() } else { BTreeSet::new() }
     }
 }
 

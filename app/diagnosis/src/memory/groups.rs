@@ -1,0 +1,162 @@
+//! The groups: which were ever listed, by whom, and which were properly deleted since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::Memory;
+use crate::facts::Facts;
+use crate::placement::partition_for;
+use crate::snapshot::{GroupListing, Snapshot};
+use crate::{BrokerId, GroupId, PartitionId};
+
+/// Every group ever listed in this run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenGroups {
+    /// Groups by id.
+    pub by_id: BTreeMap<GroupId, SeenGroup>,
+    /// Group ids by partition, for the partition count below.
+    pub by_partition: BTreeMap<PartitionId, BTreeSet<GroupId>>,
+    /// The partition count that `by_partition` was made with.
+    pub partition_count: Option<i32>,
+    /// The time of each broker's listing that was taken in last.
+    pub listings: BTreeMap<BrokerId, Timestamp>,
+}
+
+/// A group that was listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenGroup {
+    /// Type, where told.
+    pub group_type: Option<String>,
+    /// Protocol type.
+    pub protocol_type: String,
+    /// State when last listed.
+    pub state: Option<String>,
+    /// When it was first listed.
+    pub first_seen: Timestamp,
+    /// When it was last listed.
+    pub last_seen: Timestamp,
+    /// Brokers whose latest listing has it; empty if it is only remembered.
+    pub listed_by: BTreeSet<BrokerId>,
+}
+
+impl Memory {
+    pub(super) fn learn_groups(&mut self, snapshot: &Snapshot, answering: &BTreeSet<BrokerId>, served: &Served) {
+        let count = self.offsets_topic.as_ref().map(|topic| topic.partition_count);
+        let fresh: Vec<_> = snapshot
+            .brokers
+            .iter()
+            .filter(|(id, _)| answering.contains(id))
+            .filter_map(|(&id, sight)| Some((id, sight.groups.known()?)))
+            .filter(|(id, listing)| self.groups.listings.get(id) != Some(&listing.at))
+            .collect();
+        let lost: Vec<BrokerId> = self.groups.listings.keys().copied().filter(|id| !answering.contains(id)).collect();
+        if fresh.is_empty() && lost.is_empty() && self.groups.partition_count == count {
+            return;
+        }
+        let groups = Arc::make_mut(&mut self.groups);
+        for broker in lost {
+            groups.listings.remove(&broker);
+            groups.forget_listing(broker);
+        }
+        for (broker, listing) in &fresh {
+            groups.take_in(*broker, listing);
+        }
+        if groups.partition_count != count {
+            groups.place_all(count);
+        }
+        for (broker, listing) in fresh.iter().filter(|(_, listing)| listing.code == 0) {
+            groups.drop_deleted(served.get(broker).map_or(&[][..], Vec::as_slice), listing.at);
+        }
+    }
+}
+
+/// By broker: partitions that it leads and, by its own answer under the present leadership, serves; and since when that
+/// leadership stands, if it was seen to change.
+pub(super) type Served = BTreeMap<BrokerId, Vec<(PartitionId, Option<Timestamp>)>>;
+
+/// Only of brokers that are proven to list all their groups.
+pub(super) fn served_by_leader(facts: &Facts<'_>) -> Served {
+    let mut served = Served::new();
+    for (&partition, seen) in &facts.partitions {
+        let Some(leader) = seen.newest.leader.filter(|_| seen.agree) else { continue };
+        let canary = facts.snapshot.brokers.get(&leader).and_then(|sight| sight.canaries.get(&partition));
+        let current = (seen.newest.leader, seen.newest.leader_epoch);
+        let sight = facts.snapshot.brokers.get(&leader);
+        let lists_all =
+            sight.and_then(|sight| sight.describe_cluster_permitted.known()).is_some_and(|permitted| *permitted);
+        if lists_all && canary.is_some_and(|canary| matches!(canary.code, 0 | 69) && canary.leader_before == current) {
+            let before = facts.memory.partitions.get(&partition);
+            let unchanged = before.is_none_or(|before| before.leadership == current);
+            let since = if unchanged { before.and_then(|before| before.leadership_since) } else { Some(facts.now) };
+            served.entry(leader).or_default().push((partition, since));
+        }
+    }
+    served
+}
+
+impl SeenGroups {
+    fn take_in(&mut self, broker: BrokerId, listing: &GroupListing) {
+        if listing.code == 0 {
+            self.forget_listing(broker);
+        }
+        self.listings.insert(broker, listing.at);
+        for (id, listed) in &listing.groups {
+            let new = !self.by_id.contains_key(id);
+            let group = self.by_id.entry(id.clone()).or_insert_with(|| SeenGroup {
+                group_type: None,
+                protocol_type: String::new(),
+                state: None,
+                first_seen: listing.at,
+                last_seen: listing.at,
+                listed_by: BTreeSet::new(),
+            });
+            group.group_type = listed.group_type.clone().or_else(|| group.group_type.take());
+            group.protocol_type.clone_from(&listed.protocol_type);
+            group.state.clone_from(&listed.state);
+            group.last_seen = listing.at;
+            group.listed_by.insert(broker);
+            if new && let Some(partition) = self.partition_count.and_then(|count| partition_for(id, count)) {
+                self.by_partition.entry(partition).or_default().insert(id.clone());
+            }
+        }
+    }
+
+    fn forget_listing(&mut self, broker: BrokerId) {
+        for group in self.by_id.values_mut() {
+            group.listed_by.remove(&broker);
+        }
+    }
+
+    fn place_all(&mut self, count: Option<i32>) {
+        self.partition_count = count;
+        self.by_partition.clear();
+        for id in self.by_id.keys() {
+            if let Some(partition) = count.and_then(|count| partition_for(id, count)) {
+                self.by_partition.entry(partition).or_default().insert(id.clone());
+            }
+        }
+    }
+
+    /// Groups that nobody lists any more although the coordinator that would know them listed at `at` and serves:
+    /// they were deleted or have expired. A group whose coordinator is lost stays, to be named as stuck; so does one that
+    /// was last listed under another leadership: it may have been lost with it.
+    fn drop_deleted(&mut self, served: &[(PartitionId, Option<Timestamp>)], at: Timestamp) {
+        for (partition, since) in served {
+            let Some(ids) = self.by_partition.get_mut(partition) else { continue };
+            ids.retain(|id| {
+                let deleted = self.by_id.get(id).is_none_or(|group| {
+                    group.listed_by.is_empty()
+                        && group.last_seen < at
+                        && since.is_none_or(|since| group.last_seen > since)
+                });
+                if deleted {
+                    self.by_id.remove(id);
+                }
+                !deleted
+            });
+        }
+    }
+}
