@@ -1,7 +1,17 @@
 //! The handbook: what each finding means, independent of any cluster. Written beside the rule that makes it; rendered as
 //! `docs/findings.md` and as the pages `/docs/findings/{slug}`.
 
+mod by_hand;
+mod document;
+mod introduction;
+mod nearest;
+
 use serde::Serialize;
+
+pub use by_hand::{BY_HAND, ByHand};
+pub use document::{BY_HAND_ABOUT, document};
+pub use introduction::{INTRODUCTION, Passage};
+pub use nearest::nearest;
 
 /// One chapter: everything worth knowing about a kind of finding. Texts are plain sentences; `` `code` `` is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -57,6 +67,113 @@ impl Entry {
     };
 }
 
+/// Where a chapter stands in the handbook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Something does not work now.
+    Now,
+    /// Everything works, and the next failure hurts.
+    Before,
+    /// The coordinator is fine; the cause is in one group.
+    Group,
+    /// Something could not be looked at, so a verdict is weaker than it could be.
+    NotSeen,
+}
+
+impl Part {
+    /// In the order of the handbook.
+    pub const ALL: [Self; 4] = [Self::Now, Self::Before, Self::Group, Self::NotSeen];
+
+    /// The heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Now => "Something does not work",
+            Self::Before => "Warnings before the fact",
+            Self::Group => "The coordinator is fine: look at the group",
+            Self::NotSeen => "What could not be looked at",
+        }
+    }
+
+    /// What the chapters of this part have in common.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Now => {
+                "Groups stand still, or are about to. The chapters stand in the order in which the rules are asked; which \
+                 cause stands before which is said above."
+            }
+            Self::Before => {
+                "Nobody is hit yet. Each of these turns the next ordinary event, a restart, a full disk, a lost broker, \
+                 into an outage. They are the ones to work on by day."
+            }
+            Self::Group => {
+                "The coordinator serves, and commits are accepted. What is wrong is found among the members of one group, \
+                 in its offsets, or in the partitions that it reads."
+            }
+            Self::NotSeen => {
+                "These are about Unstuck's own sight. They never say that something is broken in the cluster; they say \
+                 what stays open until Unstuck may look, and how to let it."
+            }
+        }
+    }
+}
+
+/// Chapters that are about what could not be looked at.
+const NOT_SEEN: [&str; 4] = ["bootstrap-unusable", "broker-not-reachable", "canaries-denied", "groups-not-listed"];
+
+impl Entry {
+    /// Where the chapter stands: by what the finding costs at worst.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        if NOT_SEEN.contains(&self.slug) {
+            Part::NotSeen
+        } else if self.severity.contains("outage") || self.severity.contains("error") {
+            Part::Now
+        } else {
+            Part::Before
+        }
+    }
+
+    /// Where the chapter is shown by a running Unstuck. Stable: it may be written into runbooks.
+    #[must_use]
+    pub fn href(&self) -> String {
+        href(self.slug)
+    }
+
+    /// The texts with their headings, in the order of reading; those that say nothing are left out.
+    #[must_use]
+    pub fn passages(&self) -> Vec<Passage> {
+        let all = [
+            ("What it means", self.means),
+            ("It opens when", self.opens),
+            ("It closes when", self.closes),
+            ("What clients see", self.clients_see),
+            ("The way out, safest first", self.way_out),
+            ("What not to do", self.never),
+            ("What cannot be told", self.not_told),
+        ];
+        all.into_iter().filter(|(_, text)| !text.is_empty()).map(|(title, text)| Passage { title, text }).collect()
+    }
+}
+
+/// The stable address of a finding's chapter in the app.
+#[must_use]
+pub fn href(slug: &str) -> String {
+    format!("/docs/findings/{slug}")
+}
+
+/// The chapters of one part, in the order in which their rules are asked.
+pub fn chapters(part: Part) -> impl Iterator<Item = &'static Entry> {
+    crate::findings::entries().filter(move |entry| entry.part() == part)
+}
+
+/// The chapters of which the findings of `slug` are shown as consequences.
+pub fn shadowed_by(slug: &str) -> impl Iterator<Item = &'static Entry> {
+    crate::findings::entries().filter(move |entry| entry.shadows.contains(&slug))
+}
+
 /// All chapters, ordered by slug: of findings about clusters and about single groups.
 #[must_use]
 pub fn handbook() -> Vec<&'static Entry> {
@@ -74,4 +191,61 @@ pub fn entry(slug: &str) -> Option<&'static Entry> {
 /// The slugs that findings can have, alphabetically.
 pub fn slugs() -> impl Iterator<Item = &'static str> {
     handbook().into_iter().map(|entry| entry.slug)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_unique_and_fit_an_address() {
+        let all: Vec<_> = slugs().chain(BY_HAND.iter().map(|one| one.slug)).collect();
+        let unique: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(unique.len(), all.len(), "{all:?}");
+        for slug in all {
+            assert!(slug.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{slug}");
+        }
+    }
+
+    #[test]
+    fn twins_and_shadows_are_findings() {
+        for one in handbook() {
+            for slug in one.twins.iter().map(|(slug, _)| slug).chain(one.shadows) {
+                assert!(entry(slug).is_some(), "{} speaks of {slug}, and there is no such finding", one.slug);
+                assert_ne!(slug, &one.slug);
+            }
+        }
+        for slug in NOT_SEEN {
+            assert!(entry(slug).is_some(), "{slug}");
+        }
+    }
+
+    #[test]
+    fn a_consequence_is_never_its_own_cause() {
+        for one in handbook() {
+            for consequence in one.shadows.iter().filter_map(|slug| entry(slug)) {
+                assert!(
+                    !consequence.shadows.contains(&one.slug),
+                    "{} and {} hide each other",
+                    one.slug,
+                    consequence.slug
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn chapters_say_what_has_to_be_said() {
+        for one in handbook() {
+            for (what, text) in [
+                ("title", one.title),
+                ("severity", one.severity),
+                ("opens", one.opens),
+                ("closes", one.closes),
+                ("versions", one.versions),
+            ] {
+                assert!(!text.trim().is_empty(), "{}: {what} says nothing", one.slug);
+            }
+        }
+    }
 }
