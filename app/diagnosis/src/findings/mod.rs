@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::commands::Commands;
 use crate::facts::Facts;
 use crate::handbook::Entry;
 use crate::report::{Evidence, Finding, PlacementProof, Remedy, Severity, Strength};
@@ -78,6 +79,10 @@ pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
 /// All findings: worst first, and what merely follows from another one at the end.
 pub(crate) fn find(context: &Context<'_, '_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(context)).collect();
+    let commands = context.commands();
+    for remedy in findings.iter_mut().flat_map(|finding| &mut finding.remedies) {
+        commands.annotate(remedy);
+    }
     shadow(&mut findings);
     findings.sort_by_key(|finding| (finding.follows_from.is_some(), std::cmp::Reverse(finding.severity)));
     findings
@@ -135,6 +140,11 @@ impl Context<'_, '_> {
             many => format!("{} of {total} partitions of __consumer_offsets", many.len()),
         };
         if groups == 0 { which } else { format!("{which} ({})", crate::words::count(groups, "known group")) }
+    }
+
+    /// Kafka's own tools as this cluster has them.
+    pub(crate) fn commands(&self) -> Commands {
+        Commands::new(self.facts)
     }
 
     /// A bootstrap address for commands: a broker that answers, else a placeholder.
