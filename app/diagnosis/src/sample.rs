@@ -131,6 +131,7 @@ impl Sample {
             leaderless_count: 0,
             leaderless: Vec::new(),
             offsets_topic_partitions: usize::try_from(partitions).ok().filter(|&count| count > 0),
+            state_topics: Vec::new(),
         });
         let answer = BootstrapAnswer {
             at: now,

@@ -72,6 +72,8 @@ pub struct ClientView {
     pub leaderless: Vec<LeaderlessPartition>,
     /// How many partitions `__consumer_offsets` has in this view; `None` if it is not listed.
     pub offsets_topic_partitions: Option<usize>,
+    /// Which of [`STATE_TOPICS`] it lists.
+    pub state_topics: Vec<String>,
 }
 
 /// How many leaderless data partitions a [`ClientView`] names.
@@ -135,7 +137,8 @@ pub struct BrokerSight {
     /// Its log directories (DescribeLogDirs): errors, space, and how large its replicas of `__consumer_offsets` are.
     pub log_dirs: Observed<LogDirs>,
     /// Running reassignments of `__consumer_offsets` (ListPartitionReassignments, 2.4+, KIP-455), empty if none runs.
-    /// One broker is asked in KRaft, the named controller in ZooKeeper mode; the others stay not asked.
+    /// In KRaft mode the first broker that answers is asked, since it asks the controller; in ZooKeeper mode the one that
+    /// holds itself for the controller. The others stay not asked.
     pub reassignments: Observed<BTreeMap<PartitionId, Reassignment>>,
     /// Transactions that its transaction coordinator holds for ongoing (ListTransactions, 3.0+, KIP-664).
     pub open_transactions: Observed<OpenTransactions>,
@@ -199,6 +202,9 @@ pub const TRANSACTION_STATE: &str = "__transaction_state";
 
 /// The topic in which share coordinators keep their state (KIP-932).
 pub const SHARE_GROUP_STATE: &str = "__share_group_state";
+
+/// Topics of other coordinators' state than groups'.
+pub const STATE_TOPICS: [&str; 2] = [TRANSACTION_STATE, SHARE_GROUP_STATE];
 
 /// `__consumer_offsets`, or another topic of coordinators' state, as one broker sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

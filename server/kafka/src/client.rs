@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
-use unstuck_diagnosis::snapshot::{ClientView, LEADERLESS_CAP, LeaderlessPartition, Why};
+use unstuck_diagnosis::snapshot::{ClientView, LEADERLESS_CAP, LeaderlessPartition, STATE_TOPICS, Why};
 use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC};
 
 use crate::ClientEye;
@@ -57,6 +57,7 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
         leaderless_count: 0,
         leaderless: Vec::new(),
         offsets_topic_partitions: None,
+        state_topics: Vec::new(),
     };
     view.brokers.sort_unstable();
     for topic in topics {
@@ -65,6 +66,9 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
         if topic.name == OFFSETS_TOPIC {
             view.offsets_topic_partitions = Some(topic.partitions.len());
             continue;
+        }
+        if STATE_TOPICS.contains(&topic.name) {
+            view.state_topics.push(topic.name.to_owned());
         }
         for partition in topic.partitions.filter(|partition| partition.leader.is_none()) {
             view.leaderless_count += 1;
@@ -76,6 +80,7 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
             });
         }
     }
+    view.state_topics.sort_unstable();
     view.leaderless.sort_unstable();
     view.leaderless.truncate(LEADERLESS_CAP);
     view

@@ -10,7 +10,7 @@ use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::snapshot::{BrokerSight, Observed, Snapshot};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
-use crate::shared::{Shared, partition_count};
+use crate::shared::{Shared, partition_count, speaks_for_controller};
 use crate::{ClusterConfig, DetailError, Surroundings, client, detail, probe};
 
 /// Changes within this time are published together.
@@ -63,7 +63,9 @@ impl Collector {
     pub fn settled(snapshot: &Snapshot) -> bool {
         let ways_tried = snapshot.bootstrap.values().all(|sight| asked(&sight.answer));
         let answering = snapshot.brokers.values().any(|sight| sight.metadata.known().is_some());
-        ways_tried && (answering || asked(&snapshot.client)) && snapshot.brokers.values().all(settled)
+        ways_tried
+            && (answering || asked(&snapshot.client))
+            && snapshot.brokers.iter().all(|(id, sight)| settled(snapshot, *id, sight))
     }
 
     /// Takes every look at once instead of waiting for its turn.
@@ -103,10 +105,11 @@ fn asked<T>(fact: &Observed<T>) -> bool {
     !matches!(fact, Observed::NotAsked)
 }
 
-fn settled(sight: &BrokerSight) -> bool {
+fn settled(snapshot: &Snapshot, id: BrokerId, sight: &BrokerSight) -> bool {
     if sight.contact.trouble.is_some() || sight.address.is_none() {
         return true;
     }
+    let brokers = || snapshot.brokers.iter().map(|(id, sight)| (*id, sight));
     let sees_partitions = sight.metadata.known().is_some_and(|view| partition_count(view).is_some());
     asked(&sight.metadata)
         && asked(&sight.groups)
@@ -114,6 +117,11 @@ fn settled(sight: &BrokerSight) -> bool {
         && asked(&sight.topic_configs)
         && asked(&sight.coordinators)
         && asked(&sight.describe_cluster_permitted)
+        && asked(&sight.state_topic_configs)
+        && asked(&sight.log_dirs)
+        && asked(&sight.open_transactions)
+        && asked(&sight.producers)
+        && (asked(&sight.reassignments) || !speaks_for_controller(brokers(), id))
         && (sight.kraft != Some(true) || asked(&sight.quorum))
         && (!sees_partitions || !sight.canaries.is_empty() || sight.canaries_unanswered_since.is_some())
 }

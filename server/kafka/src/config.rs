@@ -55,11 +55,21 @@ pub struct Cadence {
     pub quorum: Duration,
     /// Group listings, settings, placement proof. Default 15 s; besides, soon after a broker (re)appears.
     pub wide: Duration,
+    /// Log directories. Default 60 s.
+    pub log_dirs: Duration,
+    /// Running reassignments of `__consumer_offsets`. Default 15 s; besides, soon after its replicas changed, and every
+    /// [`reassigning`](Self::reassigning) while one runs.
+    pub reassignments: Duration,
+    /// Running reassignments while there are some. Default 5 s.
+    pub reassigning: Duration,
+    /// Open transactions and producers. Default 60 s.
+    pub transactions: Duration,
     /// Metadata as an ordinary client sees it. Default 5 s.
     pub client: Duration,
     /// Bootstrap addresses that answered are tried again. Default 30 s.
     pub bootstrap: Duration,
-    /// Deadline of one request of the wide look, whose answers can be large. Default 5 s.
+    /// Deadline of one request of the wide look, whose answers can be large, and of what is looked at further.
+    /// Default 5 s.
     pub wide_timeout: Duration,
 }
 
@@ -71,6 +81,10 @@ impl Default for Cadence {
             denied_canaries: Duration::from_secs(600),
             quorum: Duration::from_secs(3),
             wide: Duration::from_secs(15),
+            log_dirs: Duration::from_secs(60),
+            reassignments: Duration::from_secs(15),
+            reassigning: Duration::from_secs(5),
+            transactions: Duration::from_secs(60),
             client: Duration::from_secs(5),
             bootstrap: Duration::from_secs(30),
             wide_timeout: Duration::from_secs(5),

@@ -1,9 +1,10 @@
 //! The probe's eye: asks each broker separately what it believes, with a deadline for each request.
 //!
-//! Three kept-open connections per broker, so that no question waits behind another kind: the cheap look with the
+//! Four kept-open connections per broker, so that no question waits behind another kind: the cheap look with the
 //! canaries ([`broker`]), the wide look whose answers can be large ([`wide`]), and DescribeQuorum ([`quorum`]), which
-//! brokers forward to the controller and leave unanswered while there is none. A fourth one stands while a coordinator
-//! leaves canaries unanswered ([`aside`]).
+//! brokers forward to the controller and leave unanswered while there is none. A fourth one for what is asked rarely, and may
+//! hang on a disk or a coordinator ([`further`]). A fifth one stands while a coordinator leaves canaries unanswered
+//! ([`aside`]).
 //!
 //! Nothing here is left to chance, every `select!` is biased: in simulated time equal runs see equal things.
 
@@ -13,6 +14,7 @@ mod bootstrap;
 mod broker;
 mod configs;
 mod due;
+mod further;
 mod patience;
 mod quorum;
 mod wide;
@@ -48,6 +50,7 @@ pub(crate) async fn supervise(shared: Arc<Shared>, tasks: TaskTracker) {
             }
             let (one, two, three) = (Arc::clone(&shared), Arc::clone(&shared), Arc::clone(&shared));
             let (for_wide, for_quorum) = (Arc::clone(&nudges), Arc::clone(&nudges));
+            let (four, for_further) = (Arc::clone(&shared), Arc::clone(&nudges));
             tasks.spawn(async move {
                 let stop = one.stop.clone();
                 stop.run_until_cancelled(broker::watch(&one, id, &nudges)).await;
@@ -59,6 +62,10 @@ pub(crate) async fn supervise(shared: Arc<Shared>, tasks: TaskTracker) {
             tasks.spawn(async move {
                 let stop = three.stop.clone();
                 stop.run_until_cancelled(quorum::watch(&three, id, &for_quorum)).await;
+            });
+            tasks.spawn(async move {
+                let stop = four.stop.clone();
+                stop.run_until_cancelled(further::watch(&four, id, &for_further)).await;
             });
         }
         tokio::select! {

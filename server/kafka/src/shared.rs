@@ -1,20 +1,22 @@
 //! What the looking tasks know together: the snapshot in the making, and who has to be told when it changes.
 
+mod topics;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use unstuck_diagnosis::placement::partition_for;
+use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{
-    BootstrapAnswer, BootstrapSight, BrokerSight, ClientView, Contact, MetadataView, Observed, Snapshot, Trouble, Why,
+    BootstrapAnswer, BootstrapSight, BrokerSight, ClientView, Contact, Observed, Snapshot, Trouble, Why,
 };
-use unstuck_diagnosis::{BrokerId, GroupId, PartitionId};
 use unstuck_wire::messages::metadata::BrokerAddress;
 
+pub(crate) use self::topics::partition_count;
 use crate::canary::CanarySet;
-use crate::why::lose;
+use crate::why::{lose, lose_the_moment};
 use crate::{ClusterConfig, Surroundings};
 
 /// Shared by all tasks of one collector.
@@ -40,7 +42,10 @@ pub(crate) struct State {
     brokers: BTreeMap<BrokerId, Entry>,
     /// All-topics metadata has shown `__consumer_offsets`, and no named look has contradicted since.
     topic_seen: bool,
+    /// State topics of other coordinators that all-topics metadata has shown.
+    state_topics: BTreeSet<String>,
     canaries: Arc<CanarySet>,
+    transaction_canaries: Arc<CanarySet>,
     urgent: bool,
 }
 
@@ -66,6 +71,10 @@ pub(crate) struct Nudges {
     pub(crate) leadership: Notify,
     /// For the quorum.
     pub(crate) quorum: Notify,
+    /// For everything that is looked at further.
+    pub(crate) further: Notify,
+    /// For what of that follows leadership and replicas.
+    pub(crate) moved: Notify,
 }
 
 impl State {
@@ -166,7 +175,14 @@ impl Shared {
             nudges.cheap.notify_one();
             nudges.wide.notify_one();
             nudges.quorum.notify_one();
+            nudges.further.notify_one();
         }
+    }
+
+    /// Whether this broker is the one to ask what the controller does: in KRaft mode, where each of them asks the
+    /// controller, the first with which nothing is wrong; in ZooKeeper mode the one that holds itself for the controller.
+    pub(crate) fn speaks_for_controller(&self, id: BrokerId) -> bool {
+        self.with(|state| speaks_for_controller(state.brokers.iter().map(|(id, entry)| (*id, &entry.sight)), id))
     }
 
     /// The address at which to look for a broker.
@@ -288,6 +304,7 @@ impl Shared {
             if ended.is_some_and(|trouble| trouble.why != Why::Silent) {
                 // Perhaps another process than the one that gave these.
                 entry.sight.canaries.clear();
+                entry.sight.transaction_canaries.clear();
                 entry.sight.canaries_unanswered_since = None;
             }
             contact.first_answer.get_or_insert(now);
@@ -319,29 +336,7 @@ impl Shared {
             if sight.contact.deadline_ms == 0 {
                 sight.contact.deadline_ms = deadline_ms;
             }
-            // What was told stays told for metadata, canaries and settings, which carry their time. A listing, the
-            // quorum and the like speak of this moment and of this broker alone: without it they are not known.
-            let now = self.now();
-            if sight.metadata.known().is_none() {
-                lose(&mut sight.metadata, why.clone(), now);
-            }
-            if sight.configs.known().is_none() {
-                lose(&mut sight.configs, why.clone(), now);
-            }
-            if sight.topic_configs.known().is_none() {
-                lose(&mut sight.topic_configs, why.clone(), now);
-            }
-            if sight.describe_cluster_permitted.known().is_none() {
-                lose(&mut sight.describe_cluster_permitted, why.clone(), now);
-            }
-            lose(&mut sight.groups, why.clone(), now);
-            lose(&mut sight.coordinators, why.clone(), now);
-            if sight.quorum != Observed::NotAsked {
-                lose(&mut sight.quorum, why.clone(), now);
-            }
-            if sight.elr != Observed::NotAsked {
-                lose(&mut sight.elr, why.clone(), now);
-            }
+            lose_the_moment(sight, &why, self.now());
             sight.contact.trouble = Some(Trouble { why, since, attempts });
             state.urgent |= news;
             (news, began)
@@ -357,6 +352,7 @@ impl Shared {
         self.with(|state| match seen {
             Ok(view) => {
                 state.topic_seen |= view.offsets_topic_partitions.is_some_and(|count| count > 0);
+                state.state_topics.extend(view.state_topics.iter().cloned());
                 let same = state.client.known().is_some_and(|before| {
                     let mut before = before.clone();
                     before.at = view.at;
@@ -371,71 +367,20 @@ impl Shared {
             }
         });
     }
+}
 
-    /// Whether `__consumer_offsets` is known to exist, so that it may be named.
-    pub(crate) fn topic_seen(&self) -> bool {
-        self.with(|state| state.topic_seen)
-    }
-
-    /// What a metadata answer says about the existence of `__consumer_offsets`.
-    pub(crate) fn topic_told(&self, exists: bool) {
-        self.with(|state| state.topic_seen = exists);
-    }
-
-    /// The canaries for the topic as the brokers see it now.
-    pub(crate) fn canaries(&self) -> Arc<CanarySet> {
-        self.with(|state| {
-            let count = state
-                .brokers
-                .values()
-                .filter(|entry| entry.sight.contact.trouble.is_none())
-                .filter_map(|entry| partition_count(entry.sight.metadata.known()?))
-                .max()
-                .unwrap_or(0);
-            let broker_counts: BTreeSet<i32> = state
-                .brokers
-                .values()
-                .filter_map(|entry| entry.sight.configs.known()?.offsets_topic_num_partitions)
-                .collect();
-            if !state.canaries.fits(&self.config.canary_prefix, count, &broker_counts) {
-                state.canaries = Arc::new(CanarySet::choose(&self.config.canary_prefix, count, &broker_counts));
-            }
-            Arc::clone(&state.canaries)
-        })
-    }
-
-    /// Some group that a broker listed and that lives on each of these partitions: an id that the account may describe.
-    pub(crate) fn listed_on(
-        &self,
-        partitions: &BTreeSet<PartitionId>,
-        partition_count: i32,
-    ) -> BTreeMap<PartitionId, GroupId> {
-        let listings: Vec<_> =
-            self.with(|state| state.brokers.values().filter_map(|entry| entry.sight.groups.known().cloned()).collect());
-        let mut found = BTreeMap::new();
-        for group in listings.iter().flat_map(|listing| listing.groups.keys()) {
-            if found.len() == partitions.len() {
-                break;
-            }
-            if let Some(partition) = partition_for(group, partition_count)
-                && partitions.contains(&partition)
-            {
-                found.entry(partition).or_insert_with(|| group.clone());
-            }
-        }
-        found
-    }
-
-    /// The type that any broker listed for a group.
-    pub(crate) fn listed_type(&self, group: &GroupId) -> Option<String> {
-        self.with(|state| {
-            state
-                .brokers
-                .values()
-                .filter_map(|entry| entry.sight.groups.known()?.groups.get(group)?.group_type.clone())
-                .next()
-        })
-    }
+/// As [`Shared::speaks_for_controller`], of brokers in the order of their ids. One that has not answered yet has its turn
+/// before the next ones, or who speaks would be a matter of luck at first.
+pub(crate) fn speaks_for_controller<'a>(
+    brokers: impl Iterator<Item = (BrokerId, &'a BrokerSight)>,
+    id: BrokerId,
+) -> bool {
+    let mut well = brokers.filter(|(_, sight)| sight.contact.trouble.is_none() && sight.address.is_some());
+    let speaks = |other: BrokerId, sight: &BrokerSight| {
+        let controller = sight.metadata.known().and_then(|view| view.controller);
+        sight.kraft != Some(false) || (other == id && controller == Some(id))
+    };
+    well.find(|(other, sight)| speaks(*other, sight)).is_some_and(|(found, _)| found == id)
 }
 
 /// Where we look for a broker: the override, else what was advertised.
@@ -448,12 +393,6 @@ fn place(id: BrokerId, entry: &mut Entry, config: &ClusterConfig) {
         sight.address.clone_from(&entry.advertised);
         entry.nudges.cheap.notify_one();
     }
-}
-
-/// How many partitions `__consumer_offsets` has in a view; `None` if it has none there.
-pub(crate) fn partition_count(view: &MetadataView) -> Option<i32> {
-    let partitions = &view.offsets_topic.as_ref()?.partitions;
-    i32::try_from(partitions.len()).ok().filter(|count| *count > 0)
 }
 
 #[cfg(test)]

@@ -216,6 +216,9 @@ impl Sample {
         for (_, seen) in self.views() {
             seen.state_topics.insert(topic.to_owned(), OffsetsTopicView { error: 0, partitions: views.clone() });
         }
+        if let Observed::Known(view) = &mut self.snapshot.client {
+            view.state_topics.push(topic.to_owned());
+        }
         for (&id, sight) in &mut self.snapshot.brokers {
             if let Observed::Known(configs) = &mut sight.state_topic_configs {
                 let min = TopicConfigs {

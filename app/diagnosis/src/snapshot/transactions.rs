@@ -14,10 +14,13 @@ pub const PRODUCERS_CAP: usize = 20;
 pub struct OpenTransactions {
     /// When it answered.
     pub at: Timestamp,
-    /// How many are ongoing, as far as we may see them (DESCRIBE on each transactional id).
+    /// Only transactions that have been open for longer than this were asked for (v1+, Kafka 3.8, KIP-994);
+    /// 0 where the release cannot tell them apart, so that all that are open are told.
+    pub open_for_ms: i64,
+    /// How many of these there are, as far as we may see them: those without DESCRIBE on their transactional id are left
+    /// out silently.
     pub ongoing: usize,
-    /// Those that have been ongoing for the longest, at most [`TRANSACTIONS_CAP`]. Known by duration only from v1 on
-    /// (Kafka 3.8, KIP-994), where only transactions of a minute and more are named; otherwise ordered by name.
+    /// The first [`TRANSACTIONS_CAP`] of them, by transactional id: their age is not told.
     pub oldest: Vec<OpenTransaction>,
 }
 

@@ -1,11 +1,12 @@
 //! The cheap look at one broker: its own metadata about once a second, and its canaries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until};
-use unstuck_diagnosis::snapshot::{Canary, MetadataView, Observed, OffsetsTopicView, PartitionView, Why};
+use unstuck_diagnosis::snapshot::{Canary, MetadataView, Observed, OffsetsTopicView, PartitionView, STATE_TOPICS, Why};
 use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC};
 use unstuck_wire::messages::groups::DescribeGroupsRequest;
 use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, TopicMetadata, Topics};
@@ -228,15 +229,15 @@ impl Session<'_> {
     async fn metadata(&mut self, connection: &mut Connection) -> Result<(), End> {
         let names = connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
         let topics = if names && self.shared.topic_seen() {
-            Topics::Named(vec![OFFSETS_TOPIC.to_owned()])
+            Topics::Named(once(OFFSETS_TOPIC.to_owned()).chain(self.shared.state_topics()).collect())
         } else if self.all_topics_pause > 0 {
             self.all_topics_pause -= 1;
             Topics::None
         } else {
             Topics::All
         };
-        let request =
-            MetadataRequest { topics, keep: Keep::Named(vec![OFFSETS_TOPIC.to_owned()]), cluster_operations: false };
+        let kept = once(OFFSETS_TOPIC).chain(STATE_TOPICS).map(str::to_owned).collect();
+        let request = MetadataRequest { topics, keep: Keep::Named(kept), cluster_operations: false };
         let answered = connection.call(&request, self.shared.config.request_timeout).await?;
         let answer = answered.answer;
         if request.topics == Topics::All && answer.bytes > LARGE_ANSWER {
@@ -256,6 +257,7 @@ impl Session<'_> {
             // It (re)appeared: everything else about it is worth knowing now.
             self.nudges.wide.notify_one();
             self.nudges.quorum.notify_one();
+            self.nudges.further.notify_one();
         }
         Ok(())
     }
@@ -273,34 +275,60 @@ impl Session<'_> {
             Topics::None => self.shared.read(self.id, |sight| sight.metadata.known()?.offsets_topic.clone()),
             _ => told.filter(|topic| topic.error != 3).map(topic_view),
         };
+        let state_topics = match asked {
+            Topics::None => self.shared.read(self.id, |sight| Some(sight.metadata.known()?.state_topics.clone())),
+            _ => {
+                let told = answer
+                    .topics
+                    .iter()
+                    .filter(|(name, topic)| STATE_TOPICS.contains(&name.as_str()) && topic.error != 3);
+                Some(told.map(|(name, topic)| (name.clone(), topic_view(topic))).collect())
+            }
+        };
         let view = MetadataView {
             at: self.shared.now(),
             cluster_id: answer.cluster_id,
             controller: answer.controller,
             brokers: answer.brokers.into_iter().map(|(id, broker)| (id, broker.address)).collect(),
             offsets_topic,
-            state_topics: BTreeMap::new(),
+            state_topics: state_topics.unwrap_or_default(),
+        };
+        let unknown: Vec<String> = match asked {
+            Topics::Named(names) => {
+                let unknown =
+                    names.iter().filter(|name| *name != OFFSETS_TOPIC && !view.state_topics.contains_key(*name));
+                unknown.cloned().collect()
+            }
+            Topics::All | Topics::None => {
+                self.shared.state_topics_seen(view.state_topics.keys().cloned());
+                Vec::new()
+            }
         };
         let partitions = view.offsets_topic.iter().flat_map(|topic| topic.partitions.values());
         self.shared.learn_ids(partitions.flat_map(|one| one.replicas.iter().copied()).collect::<BTreeSet<_>>());
-        let mut leadership = false;
+        let (mut leadership, mut moved) = (false, false);
         self.shared.broker(self.id, |sight| {
             let kraft = sight.kraft == Some(true);
             let before = sight.metadata.known();
             let news = before.is_none_or(|before| {
                 leadership = before.offsets_topic != view.offsets_topic;
-                leadership
+                moved = leadership || before.state_topics != view.state_topics;
+                moved
                     || before.brokers != view.brokers
                     || before.cluster_id != view.cluster_id
                     // In KRaft the controller is a random broker on each call: no news.
                     || (!kraft && before.controller != view.controller)
             });
-            leadership &= before.is_some();
+            moved |= before.is_none();
             sight.metadata = Observed::Known(view);
             news
         });
+        self.shared.state_topics_unknown(unknown);
         if leadership {
             self.nudges.leadership.notify_one();
+        }
+        if moved {
+            self.nudges.moved.notify_one();
         }
     }
 

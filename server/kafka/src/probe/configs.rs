@@ -1,11 +1,11 @@
-//! Settings of a broker and of `__consumer_offsets`, by DescribeConfigs; also how a broker proves who it is.
+//! Settings of a broker and of `__consumer_offsets` and its like, by DescribeConfigs; also how a broker proves who it is.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{BrokerConfigs, TopicConfigs, Why};
-use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC};
 use unstuck_wire::messages::configs::{DescribeConfigsAnswer, DescribeConfigsRequest, Resource};
 use unstuck_wire::{Connection, WireError};
 
@@ -68,13 +68,14 @@ pub(super) async fn broker(
     })
 }
 
-/// Asks for the settings of `__consumer_offsets`: the one question about it that is safe while it may not exist
-/// (from Kafka 2.0 on). `Ok(Ok(None))` is the proof that it does not.
-pub(super) async fn offsets_topic(
+/// Asks for the settings of `__consumer_offsets` or another state topic: the one question about it that is safe while it
+/// may not exist (from Kafka 2.0 on). `Ok(Ok(None))` is the proof that it does not.
+pub(super) async fn topic(
     connection: &mut Connection,
+    topic: &str,
     deadline: Duration,
 ) -> Result<Result<Option<TopicConfigs>, Why>, WireError> {
-    let resource = Resource::Topic(OFFSETS_TOPIC.to_owned());
+    let resource = Resource::Topic(topic.to_owned());
     let answer = match ask(connection, resource, &TOPIC_SETTINGS, deadline).await? {
         Ok(answer) => answer,
         Err(why) => return Ok(Err(why)),
@@ -82,7 +83,7 @@ pub(super) async fn offsets_topic(
     Ok(match answer.error {
         0 => Ok(Some(topic_configs(&answer))),
         3 => Ok(None),
-        29 => Err(Why::NotPermitted(format!("DESCRIBE_CONFIGS on TOPIC {OFFSETS_TOPIC}"))),
+        29 => Err(Why::NotPermitted(format!("DESCRIBE_CONFIGS on TOPIC {topic}"))),
         code => Err(Why::ErrorCode(code)),
     })
 }

@@ -21,7 +21,7 @@ use super::patience::Patience;
 use super::{CLIENT_ID, configs};
 use crate::canary::proof_ids;
 use crate::shared::{Nudges, Shared};
-use crate::why::{lose, why};
+use crate::why::{miss, why};
 
 /// Ids in one FindCoordinator request (version 4 on), and requests of one id each below that.
 const PROOFS: usize = 10;
@@ -54,12 +54,20 @@ enum Fact {
     Elr,
     Coordinators,
     BrokerConfigs,
+    StateTopicConfigs,
     Groups,
 }
 
 impl Fact {
-    const ALL: [Self; 6] =
-        [Self::Registered, Self::TopicConfigs, Self::Elr, Self::Coordinators, Self::BrokerConfigs, Self::Groups];
+    const ALL: [Self; 7] = [
+        Self::Registered,
+        Self::TopicConfigs,
+        Self::Elr,
+        Self::Coordinators,
+        Self::BrokerConfigs,
+        Self::StateTopicConfigs,
+        Self::Groups,
+    ];
     /// What follows leadership, or follows from a coordinator shard that has just come up.
     const LEADERSHIP: [Self; 5] = [Self::Registered, Self::Elr, Self::Coordinators, Self::TopicConfigs, Self::Groups];
     const OFTEN: [Self; 2] = [Self::Registered, Self::Elr];
@@ -124,6 +132,7 @@ impl Look<'_> {
                 Fact::Coordinators => self.coordinators(connection).await?,
                 Fact::TopicConfigs => self.topic_configs(connection).await?,
                 Fact::BrokerConfigs => self.broker_configs(connection).await?,
+                Fact::StateTopicConfigs => self.state_topic_configs(connection).await?,
                 Fact::Groups => self.groups(connection).await?,
             }
             self.pending.remove(&fact);
@@ -144,6 +153,8 @@ impl Look<'_> {
                 Fact::TopicConfigs => miss(&mut sight.topic_configs, why, now),
                 Fact::BrokerConfigs if sight.configs.known().is_some() => false,
                 Fact::BrokerConfigs => miss(&mut sight.configs, why, now),
+                Fact::StateTopicConfigs if sight.state_topic_configs.known().is_some() => false,
+                Fact::StateTopicConfigs => miss(&mut sight.state_topic_configs, why, now),
                 Fact::Groups => miss(&mut sight.groups, why, now),
             });
         }
@@ -315,7 +326,7 @@ impl Look<'_> {
         // Before 2.0 a broker answers with defaults for a topic that does not exist: that proves nothing.
         let proves = release_of(connection.versions()).is_some_and(|release| release >= Release { major: 2, minor: 0 });
         let told = if proves || !self.partitions().is_empty() {
-            configs::offsets_topic(connection, self.deadline()).await?
+            configs::topic(connection, OFFSETS_TOPIC, self.deadline()).await?
         } else {
             Err(Why::NoOffsetsTopic)
         };
@@ -339,6 +350,31 @@ impl Look<'_> {
                 news
             }
             Err(why) => miss(&mut sight.configs, &why, now),
+        });
+        Ok(())
+    }
+
+    /// Settings of the state topics that this broker lists.
+    async fn state_topic_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
+        let listed: Vec<String> = self
+            .shared
+            .read(self.id, |sight| Some(sight.metadata.known()?.state_topics.keys().cloned().collect()))
+            .unwrap_or_default();
+        let mut told = Ok(BTreeMap::new());
+        for topic in listed {
+            match configs::topic(connection, &topic, self.deadline()).await? {
+                Ok(Some(configs)) => drop(told.as_mut().map(|all| all.insert(topic, configs))),
+                Ok(None) => {}
+                Err(why) => told = Err(why),
+            }
+        }
+        self.note(|sight, now| match told {
+            Ok(configs) => {
+                let news = sight.state_topic_configs.known() != Some(&configs);
+                sight.state_topic_configs = Observed::Known(configs);
+                news
+            }
+            Err(why) => miss(&mut sight.state_topic_configs, &why, now),
         });
         Ok(())
     }
@@ -372,11 +408,4 @@ impl Look<'_> {
         });
         Ok(())
     }
-}
-
-/// Marks a fact as unavailable; true if that, or the reason, is news.
-fn miss<T>(fact: &mut Observed<T>, why: &Why, now: Timestamp) -> bool {
-    let news = fact.unavailable().is_none_or(|before| before.why != *why);
-    lose(fact, why.clone(), now);
-    news
 }

@@ -36,11 +36,21 @@ pub enum Api {
     DescribeQuorum,
     /// Api key 75 (KIP-966, Kafka 3.8).
     DescribeTopicPartitions,
+    /// Api key 35 (KIP-113).
+    DescribeLogDirs,
+    /// Api key 46 (KIP-455, Kafka 2.4).
+    ListPartitionReassignments,
+    /// Api key 61 (KIP-664, Kafka 2.8).
+    DescribeProducers,
+    /// Api key 65 (KIP-664, Kafka 3.0).
+    DescribeTransactions,
+    /// Api key 66 (KIP-664, Kafka 3.0).
+    ListTransactions,
 }
 
 impl Api {
     /// All of them, for tests and tables.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::ApiVersions,
         Self::Metadata,
         Self::DescribeCluster,
@@ -55,6 +65,11 @@ impl Api {
         Self::DescribeConfigs,
         Self::DescribeQuorum,
         Self::DescribeTopicPartitions,
+        Self::DescribeLogDirs,
+        Self::ListPartitionReassignments,
+        Self::DescribeProducers,
+        Self::DescribeTransactions,
+        Self::ListTransactions,
     ];
 
     /// Kafka's name for it.
@@ -75,6 +90,11 @@ impl Api {
             Self::DescribeConfigs => "DescribeConfigs",
             Self::DescribeQuorum => "DescribeQuorum",
             Self::DescribeTopicPartitions => "DescribeTopicPartitions",
+            Self::DescribeLogDirs => "DescribeLogDirs",
+            Self::ListPartitionReassignments => "ListPartitionReassignments",
+            Self::DescribeProducers => "DescribeProducers",
+            Self::DescribeTransactions => "DescribeTransactions",
+            Self::ListTransactions => "ListTransactions",
         }
     }
 
@@ -94,6 +114,11 @@ impl Api {
             Self::DescribeConfigs => ApiKey::DescribeConfigs,
             Self::DescribeQuorum => ApiKey::DescribeQuorum,
             Self::DescribeTopicPartitions => ApiKey::DescribeTopicPartitions,
+            Self::DescribeLogDirs => ApiKey::DescribeLogDirs,
+            Self::ListPartitionReassignments => ApiKey::ListPartitionReassignments,
+            Self::DescribeProducers => ApiKey::DescribeProducers,
+            Self::DescribeTransactions => ApiKey::DescribeTransactions,
+            Self::ListTransactions => ApiKey::ListTransactions,
         }
     }
 
@@ -109,12 +134,18 @@ impl Api {
         match self {
             Self::ApiVersions => 0..=4,
             Self::Metadata => 0..=13,
-            Self::DescribeCluster | Self::DescribeQuorum => 0..=2,
+            Self::DescribeCluster | Self::DescribeQuorum | Self::ListTransactions => 0..=2,
             Self::FindCoordinator | Self::DescribeGroups => 0..=6,
             Self::ListGroups => 0..=5,
             Self::ConsumerGroupDescribe => 0..=1,
             Self::ShareGroupDescribe => 1..=1,
-            Self::StreamsGroupDescribe | Self::DescribeTopicPartitions => 0..=0,
+            Self::StreamsGroupDescribe
+            | Self::DescribeTopicPartitions
+            | Self::ListPartitionReassignments
+            | Self::DescribeProducers
+            | Self::DescribeTransactions => 0..=0,
+            // The codec does not know version 0, all that Kafka 1.x offers.
+            Self::DescribeLogDirs => 1..=5,
             // From 2 on it can ask for all topics; 10 names topics by id only, and we show names.
             Self::OffsetFetch => 2..=9,
             Self::ListOffsets => 1..=10,

@@ -9,8 +9,10 @@ pub mod cluster;
 pub mod configs;
 pub mod coordinator;
 pub mod groups;
+pub mod logs;
 pub mod metadata;
 pub mod offsets;
+pub mod transactions;
 
 /// A request: how it is written, and how its answer is read, in each spoken version.
 pub trait Request {

@@ -1,6 +1,7 @@
 //! Whatever bytes a peer sends, decoding ends with an answer or an error: it never panics and never aborts.
 
 use std::process::Command;
+use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -12,8 +13,12 @@ use unstuck_wire::messages::groups::{
     ConsumerGroupDescribeRequest, DescribeGroupsRequest, ListGroupsRequest, ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,
 };
+use unstuck_wire::messages::logs::{DescribeLogDirsRequest, ListPartitionReassignmentsRequest};
 use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest};
+use unstuck_wire::messages::transactions::{
+    DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest,
+};
 use unstuck_wire::{Api, Request, WireError};
 
 /// Reads the bytes as every answer in every version; gives how many of them were answers.
@@ -43,6 +48,14 @@ fn read_as_everything(bytes: &Bytes) -> usize {
         + read(&StreamsGroupDescribeRequest { group: id() }, bytes)
         + read(&OffsetFetchRequest { group: id() }, bytes)
         + read(&ListOffsetsRequest { topics: Vec::new() }, bytes)
+        + read(&DescribeLogDirsRequest { topic: id(), partitions: vec![0] }, bytes)
+        + read(
+            &ListPartitionReassignmentsRequest { topic: id(), partitions: vec![0], timeout: Duration::from_secs(1) },
+            bytes,
+        )
+        + read(&DescribeProducersRequest { topic: id(), partitions: vec![0] }, bytes)
+        + read(&DescribeTransactionsRequest { ids: vec![id()] }, bytes)
+        + read(&ListTransactionsRequest { open_for: Duration::from_secs(60) }, bytes)
 }
 
 /// Every request can be written in every version that we claim to speak.
@@ -73,6 +86,11 @@ fn every_request_is_written_in_every_spoken_version() {
         write(&StreamsGroupDescribeRequest { group: id() }),
         write(&OffsetFetchRequest { group: id() }),
         write(&ListOffsetsRequest { topics: vec![(id(), vec![0, 1])] }),
+        write(&DescribeLogDirsRequest { topic: id(), partitions: vec![0] }),
+        write(&ListPartitionReassignmentsRequest { topic: id(), partitions: vec![0], timeout: Duration::from_secs(1) }),
+        write(&DescribeProducersRequest { topic: id(), partitions: vec![0] }),
+        write(&DescribeTransactionsRequest { ids: vec![id()] }),
+        write(&ListTransactionsRequest { open_for: Duration::from_secs(60) }),
     ];
     written.sort_unstable();
     written.dedup();
