@@ -234,10 +234,16 @@ impl Cluster {
         format!("127.0.0.1:{}", self.ports(broker).plaintext)
     }
 
+    /// All plaintext addresses.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<String> {
+        self.ports.keys().map(|id| self.address(*id)).collect()
+    }
+
     /// All plaintext addresses, comma-separated.
     #[must_use]
     pub fn bootstrap(&self) -> String {
-        self.ports.keys().map(|id| self.address(*id)).collect::<Vec<_>>().join(",")
+        self.addresses().join(",")
     }
 
     /// Addresses of the brokers that run, comma-separated.

@@ -73,6 +73,45 @@ impl Drop for RustConsumer {
     }
 }
 
+/// A producer that writes a record to partition 0 of a topic again and again, until it is dropped.
+#[derive(Debug)]
+pub struct RustProducer {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RustProducer {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// If the client library refuses the settings.
+    pub fn start(cluster: &Cluster, topic: &str, every: Duration) -> Result<Self> {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", cluster.bootstrap()).set("log_level", "0");
+        config.set("reconnect.backoff.max.ms", "500");
+        let producer: BaseProducer = config.create().context("creating a producer")?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (told, topic) = (Arc::clone(&stop), topic.to_owned());
+        let thread = std::thread::spawn(move || {
+            while !told.load(Ordering::Relaxed) {
+                // A full queue drops a record; nobody counts them.
+                let _full = producer.send(BaseRecord::<(), str>::to(&topic).partition(0).payload("record"));
+                producer.poll(every);
+            }
+        });
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for RustProducer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join();
+        }
+    }
+}
+
 /// Kafka's own console consumer, running until it is dropped.
 ///
 /// # Errors

@@ -64,6 +64,12 @@ impl Watched {
             bootstrap: Duration::from_secs(1),
             ..Cadence::default()
         };
+        Self::start_with(config, |_| ())
+    }
+
+    /// Starts to look as configured, and shows each value to `see` as soon as it is published.
+    #[must_use]
+    pub fn start_with(config: ClusterConfig, mut see: impl FnMut(&Published) + Send + 'static) -> Self {
         let collector = Arc::new(Collector::start(config));
         let mut snapshots = collector.snapshots();
         let mut memory = Memory::new(Timestamp::now());
@@ -84,6 +90,7 @@ impl Watched {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 let next = value(snapshot);
                 lock(&note).extend(next.report.partitions.iter().map(|partition| partition.status));
+                see(&next);
                 sender.send_replace(next);
             }
         });

@@ -86,7 +86,22 @@ impl Cluster {
     /// # Errors
     /// If the cluster refuses.
     pub async fn create_topic(&self, name: &str, partitions: i32, replication_factor: i32) -> Result<()> {
-        let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(replication_factor));
+        self.create(NewTopic::new(name, partitions, TopicReplication::Fixed(replication_factor))).await
+    }
+
+    /// Creates a topic whose partitions have these replicas, and waits until it has leaders.
+    ///
+    /// # Errors
+    /// If the cluster refuses.
+    pub async fn create_topic_on(&self, name: &str, replicas: &[Vec<i32>], settings: &[(&str, &str)]) -> Result<()> {
+        let partitions = i32::try_from(replicas.len())?;
+        let replicas: Vec<&[i32]> = replicas.iter().map(Vec::as_slice).collect();
+        let topic = NewTopic::new(name, partitions, TopicReplication::Variable(&replicas));
+        self.create(settings.iter().fold(topic, |topic, (name, value)| topic.set(name, value))).await
+    }
+
+    async fn create(&self, topic: NewTopic<'_>) -> Result<()> {
+        let name = topic.name;
         let results = self.admin()?.create_topics([&topic], &AdminOptions::new()).await?;
         for result in results {
             result.map_err(|(topic, code)| anyhow::anyhow!("creating {topic}: {code}"))?;

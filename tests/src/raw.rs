@@ -16,6 +16,7 @@ mod api {
     pub(super) const JOIN_GROUP: i16 = 11;
     pub(super) const HEARTBEAT: i16 = 12;
     pub(super) const SYNC_GROUP: i16 = 14;
+    pub(super) const DESCRIBE_GROUPS: i16 = 15;
     pub(super) const STREAMS_GROUP_HEARTBEAT: i16 = 88;
 }
 
@@ -201,6 +202,29 @@ impl Connection {
             }
         }
         Ok(failed)
+    }
+
+    /// Describes groups that do not exist: the error code of each by its id, in any order. 0 says that this broker
+    /// coordinates such a group now. It creates nothing.
+    ///
+    /// # Errors
+    /// If the broker does not answer in time, or if one of them exists.
+    pub fn describe_missing(&mut self, groups: &[&str]) -> Result<Vec<(String, i16)>> {
+        let mut body = Bytes::default();
+        body.i32(i32::try_from(groups.len())?);
+        for group in groups {
+            body.string(group);
+        }
+        let mut answer = self.call(api::DESCRIBE_GROUPS, 0, &body)?;
+        ensure!(usize::try_from(answer.read_i32()?)? == groups.len(), "an answer for each group");
+        let codes = groups.iter().map(|_| {
+            let (code, group, state) = (answer.read_i16()?, answer.read_string()?, answer.read_string()?);
+            answer.read_string()?;
+            answer.read_string()?;
+            ensure!(answer.read_i32()? == 0 && (code != 0 || state == "Dead"), "{group} exists: {state}");
+            Ok((group, code))
+        });
+        codes.collect()
     }
 
     /// Joins a classic group as its only member, with any protocol type, and syncs. The member id and generation.

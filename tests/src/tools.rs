@@ -35,10 +35,61 @@ pub enum Tool {
     LogDirs,
     /// `kafka-metadata-quorum`.
     MetadataQuorum,
+    /// `kafka-transactions`.
+    Transactions,
+    /// `kafka-acls`.
+    Acls,
+    /// `zookeeper-shell`.
+    ZooKeeperShell,
 }
 
 impl Tool {
-    fn main_class(self, release: Release) -> &'static str {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Topics,
+        Self::ConsumerGroups,
+        Self::LeaderElection,
+        Self::ReassignPartitions,
+        Self::Configs,
+        Self::GetOffsets,
+        Self::LogDirs,
+        Self::MetadataQuorum,
+        Self::Transactions,
+        Self::Acls,
+        Self::ZooKeeperShell,
+    ];
+
+    /// What its script is called.
+    #[must_use]
+    pub fn script(self) -> &'static str {
+        match self {
+            Self::Topics => "kafka-topics.sh",
+            Self::ConsumerGroups => "kafka-consumer-groups.sh",
+            Self::LeaderElection => "kafka-leader-election.sh",
+            Self::ReassignPartitions => "kafka-reassign-partitions.sh",
+            Self::Configs => "kafka-configs.sh",
+            Self::GetOffsets => "kafka-get-offsets.sh",
+            Self::LogDirs => "kafka-log-dirs.sh",
+            Self::MetadataQuorum => "kafka-metadata-quorum.sh",
+            Self::Transactions => "kafka-transactions.sh",
+            Self::Acls => "kafka-acls.sh",
+            Self::ZooKeeperShell => "zookeeper-shell.sh",
+        }
+    }
+
+    /// Whether a release has it.
+    #[must_use]
+    pub fn is_in(self, release: Release) -> bool {
+        match self {
+            // KIP-836 and KIP-664.
+            Self::MetadataQuorum | Self::Transactions => release != Release::V2_8_2,
+            Self::ZooKeeperShell => release != Release::V4_1_1,
+            _ => true,
+        }
+    }
+
+    /// The class that its script starts.
+    pub(crate) fn main_class(self, release: Release) -> &'static str {
         // They moved with the modules: KAFKA-14525.
         let old = release == Release::V2_8_2;
         match self {
@@ -55,8 +106,11 @@ impl Tool {
             Self::GetOffsets => "org.apache.kafka.tools.GetOffsetShell",
             Self::LogDirs if old => "kafka.admin.LogDirsCommand",
             Self::LogDirs => "org.apache.kafka.tools.LogDirsCommand",
-            // Not before 3.3.
             Self::MetadataQuorum => "org.apache.kafka.tools.MetadataQuorumCommand",
+            Self::Transactions => "org.apache.kafka.tools.TransactionsCommand",
+            Self::Acls if release == Release::V4_1_1 => "org.apache.kafka.tools.AclCommand",
+            Self::Acls => "kafka.admin.AclCommand",
+            Self::ZooKeeperShell => "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
         }
     }
 }
@@ -157,7 +211,7 @@ impl Tools {
     /// If Java cannot be started or the shell exits with an error.
     pub async fn zookeeper_shell(&'static self, zookeeper: &str, command: &[&str]) -> Result<String> {
         let args: Vec<String> = ["-server", zookeeper].iter().chain(command).map(|&arg| arg.to_owned()).collect();
-        let shell = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka";
+        let shell = Tool::ZooKeeperShell.main_class(self.release);
         let ran = tokio::task::spawn_blocking(move || {
             run_class(self.release, shell, &args.iter().map(String::as_str).collect::<Vec<_>>())
         });

@@ -14,6 +14,8 @@ mod on_real_kafka {
     mod group_ids;
     mod harness;
     mod healthy;
+    mod incident_2;
+    mod incidents_1_and_3;
     mod refused_commits;
     mod rolling_restart;
     mod shared;

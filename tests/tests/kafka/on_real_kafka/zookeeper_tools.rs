@@ -1,7 +1,6 @@
 //! Tools that talk to ZooKeeper, which no drill can serve: those of 2.8.2, against brokers of 3.9.1 with ZooKeeper.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use unstuck_diagnosis::report::Status;
@@ -16,12 +15,12 @@ use unstuck_tests::wait::wait_for;
 use super::shared::works;
 
 /// Partitions of the offsets topic.
-const PARTITIONS: i32 = 12;
+pub(super) const PARTITIONS: i32 = 12;
 
 /// Leader, replicas and in-sync replicas of a partition. The order of the ISR means nothing.
-type Placed = (Option<i32>, Vec<i32>, BTreeSet<i32>);
+pub(super) type Placed = (Option<i32>, Vec<i32>, BTreeSet<i32>);
 
-async fn started(offsets_replication_factor: i32) -> Result<Cluster> {
+pub(super) async fn started(offsets_replication_factor: i32) -> Result<Cluster> {
     let options = Options { offsets_replication_factor, offsets_partitions: PARTITIONS, ..Options::default() };
     // No elections but those that the tests cause.
     let cluster = Cluster::zookeeper(options.with("auto.leader.rebalance.enable", false)).await?;
@@ -30,12 +29,8 @@ async fn started(offsets_replication_factor: i32) -> Result<Cluster> {
     Ok(cluster)
 }
 
-fn tools() -> &'static Tools {
+pub(super) fn tools() -> &'static Tools {
     Tools::of(Release::V2_8_2)
-}
-
-fn addresses(cluster: &Cluster) -> Vec<String> {
-    cluster.broker_ids().into_iter().map(|id| cluster.address(id)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +39,7 @@ async fn a_reassignment_raises_the_replication_factor() -> Result<()> {
     let zookeeper = cluster.zookeeper_address()?;
     let ids: Vec<GroupId> = ids_on_every_partition("raised", PARTITIONS).into_values().collect();
     cluster.commit_for(&ids, "orders").await?;
-    let watched = Watched::start(addresses(&cluster));
+    let watched = Watched::start(cluster.addresses());
     watched.until_worst(Status::AtRisk).await;
     described_as_shown(&watched, zookeeper, |placed| placed.1.len() == 1).await;
 
@@ -95,79 +90,8 @@ async fn a_reassignment_raises_the_replication_factor() -> Result<()> {
     Ok(())
 }
 
-/// Founding incident 2, and the remedy that makes ZooKeeper choose a new controller, typed as it is shown.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_new_controller_elects_what_the_old_one_took_for_led() -> Result<()> {
-    let cluster = started(2).await?;
-    let zookeeper = cluster.zookeeper_address()?;
-    let first = controller(zookeeper).await?;
-    // The other two brokers hold it: the leader that stays, and the one that ZooKeeper will name and that dies.
-    let topic = cluster.offsets_topic()?;
-    let (&partition, placed) = topic
-        .iter()
-        .find(|(_, one)| !one.replicas.contains(&first))
-        .with_context(|| format!("broker {first} has a replica of each partition: {topic:?}"))?;
-    let stays = placed.leader.context("it has a leader")?;
-    let dies = *placed.replicas.iter().find(|id| **id != stays).context("a second replica")?;
-    let by_partition = ids_on_every_partition("incident-2", PARTITIONS);
-    let ids: Vec<GroupId> = by_partition.values().cloned().collect();
-    let hit = &by_partition[&partition];
-    cluster.commit_for(&ids, "orders").await?;
-    let watched = Watched::start(addresses(&cluster));
-    watched.until_worst(Status::Working).await;
-
-    let state = format!("/brokers/topics/{OFFSETS_TOPIC}/partitions/{partition}/state");
-    let value =
-        format!(r#"{{"controller_epoch":1,"leader":{dies},"version":1,"leader_epoch":14,"isr":[{dies},{stays}]}}"#);
-    tools().zookeeper_shell(zookeeper, &["set", &state, &value]).await?;
-    // The controller has not noticed, and neither has anybody else.
-    watched.look_now();
-    watched.until_groups(&[hit.as_str()], Status::Working).await;
-    cluster.kill(dies)?;
-    let command = watched
-        .until("only this group to be stuck, although a replica is alive and in sync", |now| {
-            let said = now.report.partition(partition).ok_or("no such partition")?;
-            let mut others = now.report.partitions.iter().filter(|one| one.partition != partition);
-            let others_work = others.all(|one| works(one.status));
-            let finding = now.report.findings.iter().find(|finding| finding.slug == "no-leader-live-replica");
-            let remedies = finding.map(|finding| &finding.remedies[..]).unwrap_or_default();
-            let mut commands = remedies.iter().filter_map(|remedy| remedy.command.clone());
-            let command = commands.find(|command| command.starts_with("zookeeper-shell"));
-            let as_staged = said.leader.is_none() && said.isr == [stays] && said.status == Status::Stuck;
-            // Nobody can find it, yet it goes on serving whoever is still connected.
-            let serves = said.served_by == [stays];
-            command
-                .filter(|_| as_staged && serves && others_work)
-                .ok_or_else(|| format!("others work: {others_work}, {said:#?}"))
-        })
-        .await;
-    let shown = described(zookeeper).await?;
-    ensure!(shown[&partition].0.is_none() && shown[&partition].2 == BTreeSet::from([stays]), "{shown:?}");
-    let refused = cluster.try_commit(hit, "orders", Duration::from_secs(10))?;
-    ensure!(refused == 15, "FindCoordinator answered {refused}, not 15 COORDINATOR_NOT_AVAILABLE");
-
-    let words: Vec<&str> = command.split(' ').collect();
-    let ["zookeeper-shell.sh", "ZOOKEEPER:2181", verb, path] = words[..] else {
-        anyhow::bail!("the remedy is now: {command}")
-    };
-    // As the remedy says: the chroot goes before the path.
-    let (address, chroot) = zookeeper.split_once('/').context("a chroot")?;
-    tools().zookeeper_shell(address, &[verb, &format!("/{chroot}{path}")]).await?;
-    watched
-        .until("the group to be served by the replica that was alive all the time", |now| {
-            let said = now.report.partition(partition).ok_or("no such partition")?;
-            let others_work = now.report.partitions.iter().all(|one| works(one.status));
-            if others_work && said.leader == Some(stays) { Ok(()) } else { Err(format!("{said:#?}")) }
-        })
-        .await;
-    cluster.commit_for(&ids, "orders").await?;
-    described_as_shown(&watched, zookeeper, |placed| placed.0.is_some()).await;
-    ensure!(!watched.now().report.findings.iter().any(|finding| finding.slug == "no-leader-live-replica"));
-    Ok(())
-}
-
 /// Waits until all partitions are like this, and `kafka-topics --zookeeper` and Unstuck agree on each.
-async fn described_as_shown(watched: &Watched, zookeeper: &str, like: impl Fn(&Placed) -> bool) {
+pub(super) async fn described_as_shown(watched: &Watched, zookeeper: &str, like: impl Fn(&Placed) -> bool) {
     wait_for("kafka-topics and Unstuck to show the same", async || {
         watched.look_now();
         let described = described(zookeeper).await.map_err(|error| format!("{error:#}"))?;
@@ -179,7 +103,7 @@ async fn described_as_shown(watched: &Watched, zookeeper: &str, like: impl Fn(&P
 }
 
 /// The offsets topic as `kafka-topics --describe` of 2.8.2 prints it.
-async fn described(zookeeper: &str) -> Result<BTreeMap<PartitionId, Placed>> {
+pub(super) async fn described(zookeeper: &str) -> Result<BTreeMap<PartitionId, Placed>> {
     let args = ["--describe", "--topic", OFFSETS_TOPIC];
     let ran = tools().succeed_with_zookeeper(Tool::Topics, zookeeper, &args).await?;
     let ids = |words: &str| words.split(',').map(|id| Ok(id.parse()?)).collect::<Result<Vec<i32>>>();
@@ -199,12 +123,4 @@ async fn described(zookeeper: &str) -> Result<BTreeMap<PartitionId, Placed>> {
 fn shown(now: &Published) -> BTreeMap<PartitionId, Placed> {
     let all = now.report.partitions.iter();
     all.map(|one| (one.partition, (one.leader, one.replicas.clone(), one.isr.iter().copied().collect()))).collect()
-}
-
-/// The controller, as ZooKeeper has it.
-async fn controller(zookeeper: &str) -> Result<i32> {
-    let printed = tools().zookeeper_shell(zookeeper, &["get", "/controller"]).await?;
-    let node = printed.lines().find(|line| line.starts_with('{')).with_context(|| format!("no node in: {printed}"))?;
-    let node: serde_json::Value = serde_json::from_str(node)?;
-    Ok(i32::try_from(node["brokerid"].as_i64().context("a broker's id")?)?)
 }

@@ -1,0 +1,93 @@
+//! Remedies of a report, carried out as it offers them.
+
+use anyhow::{Context, Result, ensure};
+use unstuck_diagnosis::Published;
+use unstuck_diagnosis::report::{Finding, Remedy};
+
+use crate::drills::Watched;
+use crate::shell::{Shell, is_command};
+use crate::tools::Ran;
+
+/// A remedy as it was offered, and the finding that offered it.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// The finding.
+    pub finding: Finding,
+    /// One of its remedies.
+    pub remedy: Remedy,
+}
+
+impl Offered {
+    /// The remedy's command.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn command(&self) -> Result<&str> {
+        self.remedy.command.as_deref().with_context(|| format!("{:?} has no command", self.remedy.title))
+    }
+
+    /// Saves its files and runs its command, which must exit with 0.
+    ///
+    /// # Errors
+    /// If it has none, or the command fails; the text has what it printed.
+    pub async fn run(&self, shell: &Shell) -> Result<Ran> {
+        shell.save_files(&self.remedy)?;
+        shell.succeed(self.command()?).await.with_context(|| self.finding.slug.clone())
+    }
+
+    /// Runs what it says to verify with, if that is a command, until it exits with 0 and prints what is wanted.
+    ///
+    /// # Errors
+    /// If it says nothing of that kind.
+    pub async fn verify(&self, shell: &Shell, wanted: impl Fn(&Ran) -> bool) -> Result<Ran> {
+        let command = self.remedy.verify.as_deref().filter(|text| is_command(text));
+        let command = command.with_context(|| format!("no command to verify {:?}", self.remedy))?;
+        let looked = crate::wait::wait_for(format!("this to be verified: {}", self.remedy.title), async || {
+            let ran = shell.run(command).await?;
+            ensure!(ran.status == 0 && wanted(&ran), "{command}: {}", ran.all());
+            Ok::<_, anyhow::Error>(ran)
+        });
+        Ok(looked.await)
+    }
+
+    /// Runs what it says to take it back with, which must be a command that exits with 0.
+    ///
+    /// # Errors
+    /// If it is none, or it fails.
+    pub async fn undo(&self, shell: &Shell) -> Result<Ran> {
+        let command = self.remedy.undo.as_deref().filter(|text| is_command(text));
+        shell.succeed(command.with_context(|| format!("no command to undo {:?}", self.remedy))?).await
+    }
+}
+
+/// The finding with this slug, if it is open.
+#[must_use]
+pub fn open<'a>(now: &'a Published, slug: &str) -> Option<&'a Finding> {
+    now.report.findings.iter().find(|finding| finding.slug == slug)
+}
+
+impl Watched {
+    /// Waits until a finding offers a remedy whose command or title has all these words.
+    pub async fn offered(&self, slug: &str, words: &[&str]) -> Offered {
+        let said = |remedy: &Remedy| format!("{}\n{}", remedy.title, remedy.command.as_deref().unwrap_or_default());
+        self.until(format!("{slug} to offer {words:?}"), |now| {
+            let finding = open(now, slug).ok_or("no such finding")?;
+            let mut remedies = finding.remedies.iter();
+            let remedy = remedies.find(|remedy| words.iter().all(|word| said(remedy).contains(word)));
+            let remedy = remedy.cloned().ok_or("no such remedy")?;
+            Ok::<_, &str>(Offered { finding: finding.clone(), remedy })
+        })
+        .await
+    }
+
+    /// Waits until a finding is open.
+    pub async fn until_open(&self, slug: &str) -> Finding {
+        self.until(format!("{slug} to open"), |now| open(now, slug).cloned().ok_or("it is not")).await
+    }
+
+    /// Waits until a finding is no longer open.
+    pub async fn until_closed(&self, slug: &str) {
+        self.until(format!("{slug} to close"), |now| if open(now, slug).is_none() { Ok(()) } else { Err("open") })
+            .await;
+    }
+}

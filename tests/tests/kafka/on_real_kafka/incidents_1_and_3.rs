@@ -1,0 +1,133 @@
+//! Founding incidents 1 and 3: topics with one replica, all of whose partitions are on the broker that dies. Before, the
+//! report says who would stop; after, that only bringing it back helps; then the factor is raised as the report offers.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use unstuck_diagnosis::report::{Finding, Status};
+use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC};
+use unstuck_tests::cluster::{Cluster, Options};
+use unstuck_tests::consumers::{RustConsumer, RustProducer};
+use unstuck_tests::drills::Watched;
+use unstuck_tests::groups::ids_on_every_partition;
+use unstuck_tests::jars::Release;
+use unstuck_tests::remedies::open;
+use unstuck_tests::wait::wait_for;
+
+use super::shared::works;
+
+const PARTITIONS: usize = 50;
+/// The broker that has everything, and dies.
+const LOST: BrokerId = 2;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_only_replicas_are_on_the_broker_that_dies_on_4_1() -> Result<()> {
+    the_only_replicas_are_on_the_broker_that_dies(Release::V4_1_1).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_only_replicas_are_on_the_broker_that_dies_on_3_9() -> Result<()> {
+    the_only_replicas_are_on_the_broker_that_dies(Release::V3_9_1).await
+}
+
+async fn the_only_replicas_are_on_the_broker_that_dies(release: Release) -> Result<()> {
+    let cluster = Cluster::start(release, Options { offsets_replication_factor: 1, ..Options::default() }).await?;
+    // As on a cluster that had one broker when its first consumer came.
+    cluster.create_topic_on(OFFSETS_TOPIC, &vec![vec![LOST]; PARTITIONS], &[("cleanup.policy", "compact")]).await?;
+    cluster.make_offsets_topic().await?;
+    // Three replicas protect the records, not the groups; the log of the first incident had one.
+    cluster.create_topic("orders", 3, 3).await?;
+    cluster.create_topic_on("logs", &[vec![1], vec![LOST], vec![3]], &[]).await?;
+    let ids: Vec<GroupId> = ids_on_every_partition("one-broker", 50).into_values().collect();
+    cluster.commit_for(&ids, "orders").await?;
+    let consumer = RustConsumer::start(&cluster, "one-broker-real", "orders", "classic")?;
+    let _producer = RustProducer::start(&cluster, "orders", Duration::from_millis(250))?;
+    goes_on(&consumer).await;
+
+    let watched = Watched::start(cluster.addresses());
+    watched.until_worst(Status::AtRisk).await;
+    is_warned_of(&watched, ids.len() + 1).await?;
+
+    watched.forget();
+    cluster.kill(LOST)?;
+    let killed = Instant::now();
+    everything_is_stuck(&watched, "leader-lost").await?;
+    println!("{}: all stuck {:?} after the kill", release.version(), killed.elapsed());
+    let finding = everything_is_stuck(&watched, "no-leader-no-live-replica").await?;
+    println!("{}: Kafka says so {:?} after the kill", release.version(), killed.elapsed());
+    only_its_return_helps(&finding)?;
+    let data = watched.until_open("data-partition-without-leader").await;
+    let evidence: String = data.evidence.iter().map(|one| format!("{}\n", one.text)).collect();
+    ensure!(data.sentence.starts_with("1 partition") && evidence.contains("logs-1: replicas [2]"), "{data:#?}");
+    ensure!(data.remedies.first().is_some_and(|remedy| remedy.title == "Start broker 2"), "{data:#?}");
+    let refused = cluster.try_commit(&ids[0], "orders", Duration::from_secs(10))?;
+    ensure!(refused == 15, "FindCoordinator answered {refused}, not 15 COORDINATOR_NOT_AVAILABLE");
+
+    cluster.restart_and_wait(LOST).await?;
+    all_work(&watched).await;
+    watched.until_closed("data-partition-without-leader").await;
+    goes_on(&consumer).await;
+    cluster.commit_for(&ids, "orders").await?;
+    Ok(())
+}
+
+/// The report says before it happens that every group would stop with this broker, and what to do now.
+async fn is_warned_of(watched: &Watched, groups: usize) -> Result<()> {
+    let said = format!("{groups} groups");
+    let finding = watched
+        .until("the warning to name all groups", |now| {
+            let finding = open(now, "replication-factor-1").ok_or("no such finding")?;
+            if finding.sentence.contains(&said) { Ok(finding.clone()) } else { Err(finding.sentence.as_str()) }
+                .map_err(str::to_owned)
+        })
+        .await;
+    ensure!(finding.partitions.len() == PARTITIONS, "{finding:#?}");
+    let evidence: String = finding.evidence.iter().map(|one| one.text.as_str()).collect();
+    ensure!(evidence.contains("data topics does not protect groups"), "{evidence}");
+    let raise = finding.remedies.first().context("a remedy")?;
+    ensure!(raise.title.contains("reassignment") && raise.command.is_some(), "{raise:#?}");
+    Ok(())
+}
+
+/// Every group is stuck, and says so for this reason.
+async fn everything_is_stuck(watched: &Watched, slug: &str) -> Result<Finding> {
+    let finding = watched
+        .until(format!("every partition to be stuck because of {slug}"), |now| {
+            let other = now.report.partitions.iter().find(|one| one.status != Status::Stuck);
+            match (other, open(now, slug)) {
+                (None, Some(finding)) if finding.partitions.len() == PARTITIONS => Ok(finding.clone()),
+                (other, finding) => Err(format!("{other:?} {finding:?}")),
+            }
+        })
+        .await;
+    ensure!(finding.brokers == [LOST], "{finding:#?}");
+    Ok(finding)
+}
+
+/// Starting the broker comes first; what loses commits says so; and nobody is told to delete the topic.
+fn only_its_return_helps(finding: &Finding) -> Result<()> {
+    ensure!(finding.outlook.as_deref().is_some_and(|text| text.contains("will not heal by itself")), "{finding:#?}");
+    let first = finding.remedies.first().context("a remedy")?;
+    ensure!(first.title == format!("Start broker {LOST}") && first.danger.is_none(), "{finding:#?}");
+    for remedy in &finding.remedies[1..] {
+        ensure!(remedy.danger.is_some(), "{remedy:#?} comes without its danger");
+        let deletes = remedy.command.as_deref().is_some_and(|command| command.contains("--delete"));
+        ensure!(!deletes, "{remedy:#?}");
+    }
+    Ok(())
+}
+
+async fn all_work(watched: &Watched) {
+    watched
+        .until("all groups to work", |now| {
+            let wrong = now.report.partitions.iter().find(|one| !works(one.status));
+            wrong.map_or(Ok(()), |one| Err(format!("{}: {:?}", one.partition, one.status)))
+        })
+        .await;
+}
+
+async fn goes_on(consumer: &RustConsumer) {
+    let before = consumer.committed();
+    wait_for("the real consumer to commit", async || if consumer.committed() > before { Ok(()) } else { Err(before) })
+        .await;
+}
