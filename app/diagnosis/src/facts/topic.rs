@@ -41,7 +41,11 @@ pub(super) fn merge<'a>(
             let told =
                 counted.keys().filter_map(|id| snapshot.brokers.get(id)?.elr.known()?.get(&partition)).next().cloned();
             let remembered = memory.partitions.get(&partition).map(|seen| seen.last_eligible.clone());
-            let eligible = told.or_else(|| remembered.filter(|_| newest.leader.is_none())).unwrap_or_default();
+            let mut eligible = told.or_else(|| remembered.filter(|_| newest.leader.is_none())).unwrap_or_default();
+            // With one replica it can be no other, even before anybody tells.
+            if eligible.is_empty() && newest.leader.is_none() && newest.isr.is_empty() && newest.replicas.len() == 1 {
+                eligible.clone_from(&newest.replicas);
+            }
             Some((partition, PartitionFacts { newest, views, agree, eligible }))
         })
         .collect()

@@ -184,17 +184,21 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_isr_is_said() {
+    fn an_empty_isr_of_one_replica_hides_nobody() {
         let sample = Sample::kraft(3, 3, 1).gone(1).no_leader(0, &[]);
+        let text = text(&sample.report(), super::SLUG);
+        assert!(text.contains("only broker 1 can lead, with all its data"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_isr_is_said() {
+        let sample = Sample::kraft(3, 3, 2).gone(1).gone(2).no_leader(0, &[]);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader, and no broker is known that could lead: partition 0 of __consumer_offsets.
           outlook: It will not heal by itself.
-          seen: Brokers 2 and 3 say: no leader, leader epoch 6.
+          seen: Broker 3 says: no leader, leader epoch 6.
           not seen: Which replicas may lead: the ISR is shown as empty, and eligible leader replicas were not told.
-          -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
-          -> Only if its disk is lost: start it with an empty log directory and the same id: An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other replicas, if they have any.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets
-             ! Loses committed offsets for good. Save the output of this command first. Whether KRaft elects an empty replica depends on the release; an unclean election may be needed.
+          -> Start brokers 1 and 2: The data is there: the groups come back by themselves within seconds, and nothing is lost.
           -> Do not delete __consumer_offsets: Some guides advise it. It helps no sooner than starting the broker.
              ! Deletes the committed offsets of all groups, the working ones included.
         ");
