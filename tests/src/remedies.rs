@@ -5,7 +5,7 @@ use unstuck_diagnosis::Published;
 use unstuck_diagnosis::report::{Finding, Remedy};
 
 use crate::drills::Watched;
-use crate::shell::{Shell, is_command};
+use crate::shell::{Shell, commands_in};
 use crate::tools::Ran;
 
 /// A remedy as it was offered, and the finding that offered it.
@@ -35,13 +35,13 @@ impl Offered {
         shell.succeed(self.command()?).await.with_context(|| self.finding.slug.clone())
     }
 
-    /// Runs what it says to verify with, if that is a command, until it exits with 0 and prints what is wanted.
+    /// Runs the command that it says to verify with, until it exits with 0 and prints what is wanted.
     ///
     /// # Errors
-    /// If it says nothing of that kind.
+    /// If it says no command.
     pub async fn verify(&self, shell: &Shell, wanted: impl Fn(&Ran) -> bool) -> Result<Ran> {
-        let command = self.remedy.verify.as_deref().filter(|text| is_command(text));
-        let command = command.with_context(|| format!("no command to verify {:?}", self.remedy))?;
+        let commands = self.remedy.verify.as_deref().map(commands_in).unwrap_or_default();
+        let command = *commands.first().with_context(|| format!("no command to verify {:?}", self.remedy))?;
         let looked = crate::wait::wait_for(format!("this to be verified: {}", self.remedy.title), async || {
             let ran = shell.run(command).await?;
             ensure!(ran.status == 0 && wanted(&ran), "{command}: {}", ran.all());
@@ -50,13 +50,14 @@ impl Offered {
         Ok(looked.await)
     }
 
-    /// Runs what it says to take it back with, which must be a command that exits with 0.
+    /// Runs the command that it says to take it back with and that has this word, which must exit with 0.
     ///
     /// # Errors
-    /// If it is none, or it fails.
-    pub async fn undo(&self, shell: &Shell) -> Result<Ran> {
-        let command = self.remedy.undo.as_deref().filter(|text| is_command(text));
-        shell.succeed(command.with_context(|| format!("no command to undo {:?}", self.remedy))?).await
+    /// If it says no such command, or it fails.
+    pub async fn undo(&self, shell: &Shell, word: &str) -> Result<Ran> {
+        let commands = self.remedy.undo.as_deref().map(commands_in).unwrap_or_default();
+        let command = commands.into_iter().find(|command| command.contains(word));
+        shell.succeed(command.with_context(|| format!("no command with {word} to undo {:?}", self.remedy))?).await
     }
 }
 

@@ -102,10 +102,18 @@ impl Shell {
     }
 }
 
-/// Whether a text of a remedy is a command rather than a sentence.
+/// The commands in a text of a remedy: the text itself, or what stands between backticks.
 #[must_use]
-pub fn is_command(text: &str) -> bool {
-    Tool::ALL.into_iter().any(|tool| text.starts_with(tool.script()))
+pub fn commands_in(text: &str) -> Vec<&str> {
+    let is_command = |text: &&str| Tool::ALL.into_iter().any(|tool| text.contains(tool.script()));
+    if text.contains('`') {
+        text.split('`').skip(1).step_by(2).filter(is_command).collect()
+    } else {
+        Some(text)
+            .filter(|text| Tool::ALL.into_iter().any(|tool| text.starts_with(tool.script())))
+            .into_iter()
+            .collect()
+    }
 }
 
 fn quoted(word: &str) -> String {
@@ -114,13 +122,16 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_command, quoted};
+    use super::{commands_in, quoted};
 
     #[test]
-    fn a_sentence_is_no_command() {
-        assert!(is_command("kafka-topics.sh --describe"));
-        assert!(is_command("zookeeper-shell.sh localhost:2181 get /controller"));
-        assert!(!is_command("Run kafka-topics.sh --describe."));
+    fn commands_stand_alone_or_between_backticks() {
+        assert_eq!(commands_in("kafka-topics.sh --describe"), ["kafka-topics.sh --describe"]);
+        assert_eq!(commands_in("An election cannot be taken back."), [""; 0]);
+        let text = "while it runs: `kafka-reassign-partitions.sh --cancel`; then see `raise.json`, or \
+                    `echo {} > a.json && kafka-leader-election.sh --path-to-json-file a.json`.";
+        let election = "echo {} > a.json && kafka-leader-election.sh --path-to-json-file a.json";
+        assert_eq!(commands_in(text), ["kafka-reassign-partitions.sh --cancel", election]);
     }
 
     #[test]
