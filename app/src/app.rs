@@ -7,7 +7,9 @@ use leptos_router::hooks::use_location;
 use leptos_router::{SsrMode, path};
 
 use crate::live::{Live, LiveMark, OldBanner};
-use crate::page::{BrokerPage, ClusterPage, GroupPage, NoRoute, OverviewPage, PartitionPage};
+use crate::page::{
+    BrokerPage, ChapterPage, ClusterPage, FindingsPage, GroupPage, NoRoute, OverviewPage, PartitionPage,
+};
 use crate::part::DrillBanner;
 use crate::text::{cluster_href, path_segment};
 
@@ -38,6 +40,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/c/:cluster/g") view=GroupPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/p/:partition") view=PartitionPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/b/:broker") view=BrokerPage ssr=SsrMode::Async/>
+                    <Route path=path!("/docs/findings") view=FindingsPage ssr=SsrMode::Async/>
+                    <Route path=path!("/docs/findings/:slug") view=ChapterPage ssr=SsrMode::Async/>
                 </Routes>
             </main>
         </Router>

@@ -4,7 +4,8 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::Json;
 
 use crate::model::{
-    BrokerModel, ClusterModel, DetailsModel, Found, GroupKey, GroupModel, OverviewModel, PartitionModel,
+    BrokerModel, ChapterModel, ClusterModel, DetailsModel, FindingsModel, Found, GroupKey, GroupModel, OverviewModel,
+    PartitionModel,
 };
 #[cfg(feature = "ssr")]
 use {
@@ -95,4 +96,16 @@ pub(crate) async fn partition(cluster: String, partition: String) -> Result<Foun
 #[server(prefix = "/_page", endpoint = "broker", input = Json)]
 pub(crate) async fn broker(cluster: String, broker: String) -> Result<Found<BrokerModel>, ServerFnError> {
     with_cluster(&cluster, |published| BrokerModel::of(published, &broker))
+}
+
+/// All findings of the handbook.
+#[server(prefix = "/_page", endpoint = "findings", input = Json)]
+pub(crate) async fn findings() -> Result<Found<FindingsModel>, ServerFnError> {
+    Ok(Found::Here(FindingsModel::of()))
+}
+
+/// One chapter of the handbook.
+#[server(prefix = "/_page", endpoint = "finding", input = Json)]
+pub(crate) async fn finding(slug: String) -> Result<Found<ChapterModel>, ServerFnError> {
+    Ok(ChapterModel::of(&slug))
 }

@@ -163,6 +163,21 @@ pub(crate) fn broker_href(cluster: &str, broker: BrokerId) -> String {
     format!("/c/{}/b/{broker}", encode(cluster))
 }
 
+/// The address of the chapter about a finding.
+pub(crate) fn finding_href(slug: &str) -> String {
+    format!("/docs/findings/{}", encode(slug))
+}
+
+/// A file's content as an address, for links that save it.
+pub(crate) fn data_href(content: &str) -> String {
+    format!("data:application/octet-stream,{}", encode(content))
+}
+
+/// Whether a text is a command for the shell rather than a sentence: it begins with one of Kafka's tools.
+pub(crate) fn is_command(text: &str) -> bool {
+    text.split_whitespace().next().is_some_and(|word| word.ends_with(".sh"))
+}
+
 /// The address of the API's answer for the same cluster.
 pub(crate) fn api_href(cluster: &str, rest: &str) -> String {
     format!("/api/v1/clusters/{}{rest}", encode(cluster))

@@ -3,6 +3,7 @@
 mod broker;
 mod cluster;
 mod drill;
+mod findings;
 mod group;
 mod overview;
 mod partition;
@@ -12,13 +13,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unstuck_diagnosis::Seq;
-use unstuck_diagnosis::report::{CouldNotObserve, Finding, Remedy, Severity, Status};
+use unstuck_diagnosis::report::{Avoid, CouldNotObserve, Finding, Remedy, Severity, Status};
 #[cfg(feature = "ssr")]
 use unstuck_diagnosis::{GroupId, PartitionId, Published, report::NamedGroup};
 
 pub(crate) use broker::BrokerModel;
 pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
+pub(crate) use findings::{Block, ChapterLine, ChapterModel, FindingsModel, PartModel, Section, Span};
 #[cfg(feature = "ssr")]
 pub(crate) use group::unknown_group;
 pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Link, LinkState};
@@ -105,10 +107,14 @@ impl Masthead {
 pub(crate) struct NextStep {
     /// How bad the finding behind it is.
     pub(crate) severity: Severity,
+    /// That finding's slug.
+    pub(crate) slug: String,
     /// The remedy.
     pub(crate) remedy: Remedy,
     /// The other ways out, in order of safety.
     pub(crate) others: Vec<Remedy>,
+    /// What not to do.
+    pub(crate) avoid: Vec<Avoid>,
 }
 
 impl NextStep {
@@ -117,16 +123,61 @@ impl NextStep {
     pub(crate) fn among(findings: &[Finding]) -> Option<Self> {
         findings.iter().find_map(|finding| {
             let (remedy, others) = finding.remedies.split_first()?;
-            Some(Self { severity: finding.severity, remedy: remedy.clone(), others: others.to_vec() })
+            Some(Self {
+                severity: finding.severity,
+                slug: finding.slug.clone(),
+                remedy: remedy.clone(),
+                others: others.to_vec(),
+                avoid: finding.avoid.clone(),
+            })
         })
     }
+}
+
+/// A finding, and those that merely follow from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// The cause.
+    pub(crate) finding: Finding,
+    /// Its consequences.
+    pub(crate) follows: Vec<Finding>,
+}
+
+/// Puts each consequence below its cause. One whose cause is not among them stands for itself.
+#[cfg(feature = "ssr")]
+fn told(findings: Vec<Finding>) -> Vec<Told> {
+    let cause_of = |finding: &Finding| {
+        let slug = finding.follows_from.as_ref()?;
+        findings
+            .iter()
+            .filter(|cause| cause.slug == *slug)
+            .max_by_key(|cause| finding.brokers.iter().filter(|broker| cause.brokers.contains(broker)).count())
+    };
+    // Up to the cause of causes; the bound is for findings that name each other.
+    let root_of = |finding: &Finding| {
+        let mut root = finding.clone();
+        for _ in 0..findings.len() {
+            match cause_of(&root) {
+                Some(cause) => root = cause.clone(),
+                None => return Some(root).filter(|root| root != finding),
+            }
+        }
+        None
+    };
+    let roots: Vec<Option<Finding>> = findings.iter().map(root_of).collect();
+    let mut told: Vec<Told> = Vec::new();
+    for (finding, _) in findings.iter().zip(&roots).filter(|(_, root)| root.is_none()) {
+        let follows = findings.iter().zip(&roots).filter(|(_, root)| root.as_ref() == Some(finding));
+        told.push(Told { finding: finding.clone(), follows: follows.map(|(one, _)| one.clone()).collect() });
+    }
+    told
 }
 
 /// Findings and gaps, capped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Evidence {
-    /// The findings, worst first.
-    pub(crate) findings: Vec<Finding>,
+    /// The findings, worst first, with what follows from them.
+    pub(crate) findings: Vec<Told>,
     /// How many findings there are in all.
     pub(crate) finding_count: usize,
     /// What could not be looked at.
@@ -147,7 +198,9 @@ impl Evidence {
         all.truncate(FINDINGS_CAP);
         Self {
             // The list of partitions is not shown, and may be long.
-            findings: all.into_iter().map(|finding| Finding { partitions: Vec::new(), ..finding.clone() }).collect(),
+            findings: told(
+                all.into_iter().map(|finding| Finding { partitions: Vec::new(), ..finding.clone() }).collect(),
+            ),
             finding_count,
             could_not: gaps.into_iter().take(COULD_NOT_CAP).cloned().collect(),
             could_not_count,

@@ -1,7 +1,6 @@
 //! One broker.
 
 use leptos::prelude::*;
-use leptos_meta::Meta;
 use unstuck_diagnosis::report::BrokerState;
 
 use super::{live_page, param};
@@ -9,10 +8,10 @@ use crate::fetch;
 use crate::live::use_live;
 use crate::model::BrokerModel;
 use crate::part::{
-    ClusterFindBox, Columns, PageTitle, SinceLine, broker_links, card, cells, could_not_card, group_table, legend,
-    next_step, why_card,
+    ClusterFindBox, Columns, Frame, broker_links, card, cells, could_not_card, framed, group_table, legend, next_step,
+    why_card,
 };
-use crate::text::{amount, broker_tone, clock, count, id_or_none, status_class};
+use crate::text::{amount, broker_tone, clock, count, id_or_none};
 
 /// One broker.
 #[component]
@@ -39,7 +38,6 @@ fn show(model: BrokerModel) -> AnyView {
     let answers = report.state == BrokerState::Answering;
     let colon = if answers { "" } else { ":" };
     let sentence = format!("Broker {id}{colon} {}", report.sentence);
-    let title = format!("{sentence} · {} · Unstuck", head.cluster);
     let was = if answers { "coordinates" } else { "coordinated last" };
     let detail = format!(
         "It {was} {} with {}{}.",
@@ -69,54 +67,51 @@ fn show(model: BrokerModel) -> AnyView {
         )
     });
     let last_answer = report.last_answer.map_or_else(|| "never".to_owned(), |at| clock(at, head.observed_at));
-    view! {
-        <PageTitle text=title/>
-        <Meta name="description" content=format!("{sentence}. {detail}")/>
-        <section class=format!("headline {}", status_class(tone))>
-            <h1 aria-live="polite">{sentence.clone()}</h1>
-            <p class="detail">{detail}</p>
-            <SinceLine head=head.clone() status=tone since=report.since expected_by=None/>
-        </section>
-        <div class="columns">
-            <div class="main-col">
-                {next_step(next)}
-                {card("Partitions of __consumer_offsets that it coordinates", view! {
-                    <div class="map-row">{cells(&head.cluster, drawn, left_out)}</div>
-                    {legend()}
+    let main = view! {
+        {next_step(next)}
+        {card("Partitions of __consumer_offsets that it coordinates", view! {
+            <div class="map-row">{cells(&head.cluster, drawn, left_out)}</div>
+            {legend()}
+        })}
+        {stuck_card}
+        {why_card(&head, &evidence)}
+    };
+    let side = view! {
+        {card("This broker", view! {
+            <dl class="facts">
+                <div>
+                    <dt>"address"</dt>
+                    <dd class="mono">{report.address.unwrap_or_else(|| "not told".to_owned())}</dd>
+                </div>
+                {report.overridden_from.map(|from| view! {
+                    <div><dt>"advertised as"</dt><dd class="mono">{from}</dd></div>
                 })}
-                {stuck_card}
-                {why_card(&head, &evidence)}
-            </div>
-            <div class="side-col">
-                {card("This broker", view! {
-                    <dl class="facts">
-                        <div>
-                            <dt>"address"</dt>
-                            <dd class="mono">{report.address.unwrap_or_else(|| "not told".to_owned())}</dd>
-                        </div>
-                        {report.overridden_from.map(|from| view! {
-                            <div><dt>"advertised as"</dt><dd class="mono">{from}</dd></div>
-                        })}
-                        <div><dt>"release"</dt><dd>{report.release.unwrap_or_else(|| "not known".to_owned())}</dd></div>
-                        <div><dt>"rack"</dt><dd>{report.rack.unwrap_or_else(|| "none".to_owned())}</dd></div>
-                        <div><dt>"last answer"</dt><dd>{last_answer}</dd></div>
-                        <div><dt>"live for the others"</dt><dd>{live}</dd></div>
-                        <div><dt>"seen by"</dt><dd>{broker_links(&head.cluster, &seen_by)}</dd></div>
-                        <div><dt>"not seen by"</dt><dd>{broker_links(&head.cluster, &not_seen_by)}</dd></div>
-                        <div><dt>"fenced"</dt><dd>{if report.fenced { "yes" } else { "no" }}</dd></div>
-                        {report.controller.map(|controller| view! {
-                            <div><dt>"names as controller"</dt><dd>{id_or_none(Some(controller))}</dd></div>
-                        })}
-                        <div>
-                            <dt>{if answers { "sees brokers" } else { "last saw brokers" }}</dt>
-                            <dd>{broker_links(&head.cluster, &report.sees_brokers)}</dd>
-                        </div>
-                        <div><dt>"holds replicas of"</dt><dd>{count(report.holds.len(), "partition")}</dd></div>
-                    </dl>
+                <div><dt>"release"</dt><dd>{report.release.unwrap_or_else(|| "not known".to_owned())}</dd></div>
+                <div><dt>"rack"</dt><dd>{report.rack.unwrap_or_else(|| "none".to_owned())}</dd></div>
+                <div><dt>"last answer"</dt><dd>{last_answer}</dd></div>
+                <div><dt>"live for the others"</dt><dd>{live}</dd></div>
+                <div><dt>"seen by"</dt><dd>{broker_links(&head.cluster, &seen_by)}</dd></div>
+                <div><dt>"not seen by"</dt><dd>{broker_links(&head.cluster, &not_seen_by)}</dd></div>
+                <div><dt>"fenced"</dt><dd>{if report.fenced { "yes" } else { "no" }}</dd></div>
+                {report.controller.map(|controller| view! {
+                    <div><dt>"names as controller"</dt><dd>{id_or_none(Some(controller))}</dd></div>
                 })}
-                {could_not_card(&evidence)}
-            </div>
-        </div>
-    }
-    .into_any()
+                <div>
+                    <dt>{if answers { "sees brokers" } else { "last saw brokers" }}</dt>
+                    <dd>{broker_links(&head.cluster, &report.sees_brokers)}</dd>
+                </div>
+                <div><dt>"holds replicas of"</dt><dd>{count(report.holds.len(), "partition")}</dd></div>
+            </dl>
+        })}
+        {could_not_card(&evidence)}
+    };
+    let frame = Frame {
+        title: sentence.clone(),
+        status: tone,
+        sentence,
+        detail: Some(detail),
+        since: report.since,
+        expected_by: None,
+    };
+    framed(head, frame, main, side)
 }

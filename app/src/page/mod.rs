@@ -2,6 +2,7 @@
 
 mod broker;
 mod cluster;
+mod findings;
 mod group;
 mod missing;
 mod overview;
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use broker::BrokerPage;
 pub(crate) use cluster::ClusterPage;
+pub(crate) use findings::{ChapterPage, FindingsPage};
 pub(crate) use group::GroupPage;
 pub(crate) use missing::NoRoute;
 pub(crate) use overview::OverviewPage;
@@ -74,22 +76,51 @@ where
     on_cleanup(move || live.left());
     view! {
         <Transition fallback=|| view! { <p class="wait">"Looking…"</p> }>
-            {move || {
-                let response = Response::take();
-                Suspend::new(async move {
-                    match model.await {
-                        Ok(Found::Here(model)) => show(model),
-                        Ok(Found::Missing(what)) => {
-                            response.not_found();
-                            missing::show(what)
-                        }
-                        Err(error) => {
-                            response.failed();
-                            missing::failed(&error)
-                        }
-                    }
-                })
-            }}
+            {move || answer(model, show)}
+        </Transition>
+    }
+}
+
+/// What a page shows once its model is there, with the HTTP status that goes with it.
+fn answer<T>(model: Resource<Fetched<T>>, show: fn(T) -> AnyView) -> impl IntoView
+where
+    T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static,
+{
+    let response = Response::take();
+    Suspend::new(async move {
+        match model.await {
+            Ok(Found::Here(model)) => show(model),
+            Ok(Found::Missing(what)) => {
+                response.not_found();
+                missing::show(what)
+            }
+            Err(error) => {
+                response.failed();
+                missing::failed(&error)
+            }
+        }
+    })
+}
+
+/// Shows the model that `fetch` gives for `key`. It does not change while it is read; the mark in the head of the page
+/// still says whether Unstuck is there.
+fn still_page<K, T, F>(
+    key: Memo<K>,
+    fetch: impl Fn(K) -> F + Copy + Send + Sync + 'static,
+    show: fn(T) -> AnyView,
+) -> impl IntoView
+where
+    K: Clone + PartialEq + Send + Sync + 'static,
+    T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+    F: Future<Output = Fetched<T>> + Send + 'static,
+{
+    let live = use_live();
+    Effect::new(move |_| live.follow(None));
+    on_cleanup(move || live.left());
+    let model = Resource::new(move || key.get(), fetch);
+    view! {
+        <Transition fallback=|| view! { <p class="wait">"Looking…"</p> }>
+            {move || answer(model, show)}
         </Transition>
     }
 }

@@ -8,7 +8,7 @@ use super::live_page;
 use crate::fetch;
 use crate::live::use_live;
 use crate::model::{ClusterLine, OverviewModel};
-use crate::part::{FindBox, PageTitle, card, dashboard, status_tag};
+use crate::part::{FindBox, Head, PageTitle, card, dashboard, status_tag, table};
 use crate::text::{amount, clock, cluster_href, count, status_class};
 
 /// All clusters; the dashboard if there is only one.
@@ -80,24 +80,18 @@ fn many(lines: Vec<ClusterLine>) -> AnyView {
         </section>
         {card(
             "Clusters",
-            view! {
-                <div class="table-scroll">
-                    <table class="stacks">
-                        <caption class="visually-hidden">"Clusters, worst first"</caption>
-                        <thead>
-                            <tr>
-                                <th scope="col">"cluster"</th>
-                                <th scope="col">"status"</th>
-                                <th scope="col">"what is the matter"</th>
-                                <th scope="col" class="num">"brokers"</th>
-                                <th scope="col" class="num">"groups"</th>
-                                <th scope="col">"seen"</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows.collect_view()}</tbody>
-                    </table>
-                </div>
-            },
+            table(
+                "Clusters, worst first",
+                vec![
+                    Head::text("cluster"),
+                    Head::text("status"),
+                    Head::text("what is the matter"),
+                    Head::number("brokers"),
+                    Head::number("groups"),
+                    Head::text("seen"),
+                ],
+                rows.collect_view(),
+            ),
         )}
     }
     .into_any()

@@ -1,7 +1,6 @@
 //! One partition of the offsets topic.
 
 use leptos::prelude::*;
-use leptos_meta::Meta;
 use unstuck_diagnosis::report::Status;
 
 use super::{live_page, param};
@@ -9,10 +8,10 @@ use crate::fetch;
 use crate::live::use_live;
 use crate::model::PartitionModel;
 use crate::part::{
-    ClusterFindBox, Columns, PageTitle, SinceLine, broker_links, card, could_not_card, group_table, next_step,
-    views_table, why_card,
+    ClusterFindBox, Columns, Frame, broker_links, card, could_not_card, framed, group_table, next_step, views_table,
+    why_card,
 };
-use crate::text::{amount, id_or_none, or_dash, shard_words, status_class, status_word};
+use crate::text::{amount, id_or_none, or_dash, shard_words, status_word};
 
 /// One partition.
 #[component]
@@ -35,7 +34,6 @@ pub(crate) fn PartitionPage() -> impl IntoView {
 fn show(model: PartitionModel) -> AnyView {
     let PartitionModel { head, report, min_insync_replicas, next, group_count, groups, evidence } = model;
     let number = report.partition;
-    let title = format!("{}: partition {number} · {} · Unstuck", status_word(report.status), head.cluster);
     let sentence = match report.status {
         Status::Unknown => format!("Partition {number}: unknown how its groups stand. {}", report.sentence),
         status => format!("Every group on partition {number} is {}: {}", status_word(status), report.sentence),
@@ -58,44 +56,41 @@ fn show(model: PartitionModel) -> AnyView {
         Some(false) => "no",
         None => "nobody answers",
     };
-    view! {
-        <PageTitle text=title/>
-        <Meta name="description" content=sentence.clone()/>
-        <section class=format!("headline {}", status_class(report.status))>
-            <h1 aria-live="polite">{sentence}</h1>
-            <p class="detail">{report.outlook.clone()}</p>
-            <SinceLine head=head.clone() status=report.status since=report.since expected_by=report.expected_by.clone()/>
-        </section>
-        <div class="columns">
-            <div class="main-col">
-                {next_step(next)}
-                {card(&format!("What each broker believes about partition {number}"), views_table(&head, report.views))}
-                {card(&format!("Groups on partition {number}: {}", amount(group_count)), groups_body)}
-                {why_card(&head, &evidence)}
-            </div>
-            <div class="side-col">
-                {card("As the newest view says", view! {
-                    <dl class="facts">
-                        <div><dt>"leader"</dt><dd>{match report.leader {
-                            Some(leader) => broker_links(&head.cluster, &[leader]),
-                            None => view! { "none" }.into_any(),
-                        }}</dd></div>
-                        <div><dt>"last leader"</dt><dd>{id_or_none(report.last_leader)}</dd></div>
-                        <div><dt>"leader epoch"</dt><dd>{or_dash(report.leader_epoch)}</dd></div>
-                        <div><dt>"replicas"</dt><dd>{broker_links(&head.cluster, &report.replicas)}</dd></div>
-                        <div><dt>"in sync"</dt><dd>{broker_links(&head.cluster, &report.isr)}</dd></div>
-                        <div><dt>"eligible"</dt><dd>{broker_links(&head.cluster, &report.eligible)}</dd></div>
-                        <div><dt>"live replicas"</dt><dd>{broker_links(&head.cluster, &report.live_replicas)}</dd></div>
-                        <div><dt>"min in-sync replicas"</dt><dd>{or_dash(min_insync_replicas)}</dd></div>
-                        <div><dt>"coordinator says"</dt><dd>{shard_words(report.shard)}</dd></div>
-                        <div><dt>"served by"</dt><dd>{broker_links(&head.cluster, &report.served_by)}</dd></div>
-                        <div><dt>"commits"</dt><dd>{writes}</dd></div>
-                        <div><dt>"brokers agree"</dt><dd>{agree}</dd></div>
-                    </dl>
-                })}
-                {could_not_card(&evidence)}
-            </div>
-        </div>
-    }
-    .into_any()
+    let frame = Frame {
+        title: format!("{}: partition {number}", status_word(report.status)),
+        status: report.status,
+        sentence,
+        detail: report.outlook.clone(),
+        since: report.since,
+        expected_by: report.expected_by.clone(),
+    };
+    let main = view! {
+        {next_step(next)}
+        {card(&format!("What each broker believes about partition {number}"), views_table(&head, report.views))}
+        {card(&format!("Groups on partition {number}: {}", amount(group_count)), groups_body)}
+        {why_card(&head, &evidence)}
+    };
+    let side = view! {
+        {card("As the newest view says", view! {
+            <dl class="facts">
+                <div><dt>"leader"</dt><dd>{match report.leader {
+                    Some(leader) => broker_links(&head.cluster, &[leader]),
+                    None => view! { "none" }.into_any(),
+                }}</dd></div>
+                <div><dt>"last leader"</dt><dd>{id_or_none(report.last_leader)}</dd></div>
+                <div><dt>"leader epoch"</dt><dd>{or_dash(report.leader_epoch)}</dd></div>
+                <div><dt>"replicas"</dt><dd>{broker_links(&head.cluster, &report.replicas)}</dd></div>
+                <div><dt>"in sync"</dt><dd>{broker_links(&head.cluster, &report.isr)}</dd></div>
+                <div><dt>"eligible"</dt><dd>{broker_links(&head.cluster, &report.eligible)}</dd></div>
+                <div><dt>"live replicas"</dt><dd>{broker_links(&head.cluster, &report.live_replicas)}</dd></div>
+                <div><dt>"min in-sync replicas"</dt><dd>{or_dash(min_insync_replicas)}</dd></div>
+                <div><dt>"coordinator says"</dt><dd>{shard_words(report.shard)}</dd></div>
+                <div><dt>"served by"</dt><dd>{broker_links(&head.cluster, &report.served_by)}</dd></div>
+                <div><dt>"commits"</dt><dd>{writes}</dd></div>
+                <div><dt>"brokers agree"</dt><dd>{agree}</dd></div>
+            </dl>
+        })}
+        {could_not_card(&evidence)}
+    };
+    framed(head, frame, main, side)
 }

@@ -7,8 +7,8 @@ use unstuck_diagnosis::report::{
 };
 
 use super::{
-    Columns, PageTitle, SinceLine, broker_links, card, could_not_card, drill_panel, group_table, map_card, next_step,
-    status_tag, why_card,
+    Columns, Head, PageTitle, SinceLine, broker_links, card, could_not_card, drill_panel, group_table, map_card,
+    next_step, status_tag, table, why_card,
 };
 use crate::model::{BrokerLine, ClusterModel, Masthead};
 use crate::text::{
@@ -112,24 +112,17 @@ fn brokers_card(head: &Masthead, brokers: Vec<BrokerLine>, total: usize) -> AnyV
             </tr>
         }
     });
+    let heads = [
+        Head::text("broker"),
+        Head::text("from here"),
+        Head::text("address"),
+        Head::text("release"),
+        Head::number("coordinates"),
+        Head::number("groups"),
+        Head::number("stuck"),
+    ];
     let body = view! {
-        <div class="table-scroll">
-            <table class="stacks">
-                <caption class="visually-hidden">"Brokers, and what they coordinate"</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"broker"</th>
-                        <th scope="col">"from here"</th>
-                        <th scope="col">"address"</th>
-                        <th scope="col">"release"</th>
-                        <th scope="col" class="num">"coordinates"</th>
-                        <th scope="col" class="num">"groups"</th>
-                        <th scope="col" class="num">"stuck"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows.collect_view()}</tbody>
-            </table>
-        </div>
+        {table("Brokers", heads.into(), rows.collect_view())}
         {more}
     };
     card("Brokers", body)
@@ -198,30 +191,18 @@ fn data_card(head: &Masthead, data: DataPartitionsReport) -> Option<AnyView> {
         view! {
             <tr>
                 <th scope="row" class="mono">{unstuck_diagnosis::visible(&one.topic)}</th>
-                <td class="num">{one.partition}</td>
-                <td>{broker_links(&head.cluster, &one.replicas)}</td>
-                <td>{ids(&one.isr)}</td>
+                <td class="num" data-label="partition">{one.partition}</td>
+                <td data-label="replicas">{broker_links(&head.cluster, &one.replicas)}</td>
+                <td data-label="ISR">{ids(&one.isr)}</td>
             </tr>
         }
     });
     let seen = data.at.map(|at| format!(" Seen at {}.", clock(at, head.observed_at)));
     let note = if total > shown { format!("The first {} are shown.", amount(shown)) } else { String::new() };
+    let heads = [Head::text("topic"), Head::number("partition"), Head::text("replicas"), Head::text("ISR")];
     let body = view! {
         <p>"Producers and consumers of these partitions stand still, whatever their group."</p>
-        <div class="table-scroll">
-            <table>
-                <caption class="visually-hidden">"Data partitions without a leader"</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"topic"</th>
-                        <th scope="col" class="num">"partition"</th>
-                        <th scope="col">"replicas"</th>
-                        <th scope="col">"ISR"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows.collect_view()}</tbody>
-            </table>
-        </div>
+        {table("Data partitions without a leader", heads.into(), rows.collect_view())}
         <p class="soft">{note}{seen}</p>
     };
     Some(card(&format!("Data partitions without a leader: {}", amount(total)), body))

@@ -3,9 +3,9 @@
 use leptos::prelude::*;
 use unstuck_diagnosis::report::{Finding, Severity, Strength};
 
-use super::{broker_links, card, remedies};
-use crate::model::{Evidence, Masthead};
-use crate::text::amount;
+use super::{avoided, broker_links, card, remedies};
+use crate::model::{Evidence, Masthead, Told};
+use crate::text::{amount, count, finding_href};
 
 /// All findings with their evidence and ways out; nothing if there are none.
 pub(crate) fn why_card(head: &Masthead, evidence: &Evidence) -> Option<AnyView> {
@@ -17,12 +17,36 @@ pub(crate) fn why_card(head: &Masthead, evidence: &Evidence) -> Option<AnyView> 
         let words = format!("The {} worst of {} findings are shown.", amount(shown), amount(evidence.finding_count));
         view! { <p class="soft">{words}</p> }
     });
-    let findings = evidence.findings.iter().map(|finding| one_finding(head, finding));
+    let findings = evidence.findings.iter().map(|told| told_finding(head, told));
     let body = view! {
         {findings.collect_view()}
         {more}
     };
     Some(card("Why Unstuck says so", body))
+}
+
+/// A finding, and what merely follows from it, folded.
+fn told_finding(head: &Masthead, told: &Told) -> AnyView {
+    let number = told.follows.len();
+    let follows = (number > 0).then(|| {
+        let all = told
+            .follows
+            .iter()
+            .map(|finding| view! { <article class="finding">{one_finding(head, finding)}</article> });
+        view! {
+            <details class="follows">
+                <summary>{format!("Follows from this: {}", count(number, "finding"))}</summary>
+                {all.collect_view()}
+            </details>
+        }
+    });
+    view! {
+        <article class="finding">
+            {one_finding(head, &told.finding)}
+            {follows}
+        </article>
+    }
+    .into_any()
 }
 
 fn one_finding(head: &Masthead, finding: &Finding) -> AnyView {
@@ -43,23 +67,27 @@ fn one_finding(head: &Masthead, finding: &Finding) -> AnyView {
     let brokers = (!finding.brokers.is_empty()).then(|| {
         view! { <p class="soft">"Brokers: "{broker_links(&head.cluster, &finding.brokers)}</p> }
     });
-    let ways = (!finding.remedies.is_empty()).then(|| {
+    let summary = if finding.remedies.is_empty() { "What not to do" } else { "Ways out, safest first" };
+    let ways = (!finding.remedies.is_empty() || !finding.avoid.is_empty()).then(|| {
         view! {
             <details>
-                <summary>"Ways out, safest first"</summary>
-                {remedies(finding.remedies.clone())}
+                <summary>{summary}</summary>
+                {(!finding.remedies.is_empty()).then(|| remedies(finding.remedies.clone()))}
+                {avoided(finding.avoid.clone())}
             </details>
         }
     });
     view! {
-        <article class="finding">
-            <h3><span class=format!("tag {tone}")>{word}</span>" "{finding.sentence.clone()}</h3>
-            {finding.outlook.clone().map(|outlook| view! { <p>{outlook}</p> })}
-            <ul class="evidence">{evidence.collect_view()}</ul>
-            {brokers}
-            {ways}
-            <p class="slug">{finding.slug.clone()}</p>
-        </article>
+        <h3><span class=format!("tag {tone}")>{word}</span>" "{finding.sentence.clone()}</h3>
+        {finding.outlook.clone().map(|outlook| view! { <p>{outlook}</p> })}
+        <ul class="evidence">{evidence.collect_view()}</ul>
+        {brokers}
+        {ways}
+        <p class="slug">
+            <a href=finding_href(&finding.slug)>"What is this?"</a>
+            " "
+            {finding.slug.clone()}
+        </p>
     }
     .into_any()
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use unstuck_diagnosis::report::NamedGroup;
 
-use super::{group_id, status_tag};
+use super::{Head, group_id, status_tag, table};
 use crate::model::Masthead;
 use crate::text::{clock, group_href, partition_href};
 
@@ -21,7 +21,6 @@ pub(crate) enum Columns {
 /// Groups by name. `caption` is for those who cannot see the heading.
 pub(crate) fn group_table(head: &Masthead, caption: &str, groups: &[NamedGroup], columns: Columns) -> AnyView {
     let (brief, with_partition) = (columns == Columns::Brief, columns == Columns::All);
-    let caption = caption.to_owned();
     let rows = groups.iter().map(|group| {
         let kind = match (group.group_type.as_deref(), group.protocol_type.as_str()) {
             (Some(kind), "" | "consumer") => kind.to_owned(),
@@ -53,25 +52,10 @@ pub(crate) fn group_table(head: &Masthead, caption: &str, groups: &[NamedGroup],
             </tr>
         }
     });
-    view! {
-        <div class="table-scroll">
-            <table class="stacks">
-                <caption class="visually-hidden">{caption}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"group"</th>
-                        <th scope="col">"verdict"</th>
-                        {with_partition.then(|| view! { <th scope="col" class="num">"partition"</th> })}
-                        {(!brief).then(|| view! {
-                            <th scope="col">"type"</th>
-                            <th scope="col">"last state"</th>
-                            <th scope="col">"listed"</th>
-                        })}
-                    </tr>
-                </thead>
-                <tbody>{rows.collect_view()}</tbody>
-            </table>
-        </div>
+    let mut heads = vec![Head::text("group"), Head::text("verdict")];
+    heads.extend(with_partition.then(|| Head::number("partition")));
+    if !brief {
+        heads.extend([Head::text("type"), Head::text("last state"), Head::text("listed")]);
     }
-    .into_any()
+    table(caption, heads, rows.collect_view())
 }

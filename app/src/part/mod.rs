@@ -5,9 +5,11 @@ mod dashboard;
 mod drill;
 mod evidence;
 mod find;
+mod frame;
 mod groups;
 mod map;
 mod remedy;
+mod table;
 mod views;
 
 use jiff::Timestamp;
@@ -21,9 +23,11 @@ pub(crate) use dashboard::dashboard;
 pub(crate) use drill::{DrillBanner, drill_panel};
 pub(crate) use evidence::{could_not_card, why_card};
 pub(crate) use find::{ClusterFindBox, FindBox};
+pub(crate) use frame::{Frame, framed};
 pub(crate) use groups::{Columns, group_table};
 pub(crate) use map::{cells, legend, map_card};
-pub(crate) use remedy::{Command, next_step, remedies};
+pub(crate) use remedy::{Command, avoided, next_step, remedies};
+pub(crate) use table::{Head, table};
 pub(crate) use views::views_table;
 
 use crate::model::Masthead;

@@ -1,15 +1,16 @@
-//! Ways out: what to do, why, what it may cost, and the command. Unstuck never runs one.
+//! Ways out: what to do, why, what must hold, what it may cost, and the command. Unstuck never runs one.
 
 use std::time::Duration;
 
 use leptos::prelude::*;
-use unstuck_diagnosis::report::{Remedy, Severity};
+use unstuck_diagnosis::report::{Avoid, Met, Precondition, Remedy, RemedyFile, Risk, Severity};
 
 use crate::model::NextStep;
+use crate::text::{data_href, finding_href, is_command};
 
 /// The one thing to do now, framed, and the other ways below it.
 pub(crate) fn next_step(next: Option<NextStep>) -> Option<AnyView> {
-    let NextStep { severity, remedy, others } = next?;
+    let NextStep { severity, slug, remedy, others, avoid } = next?;
     let tone = match severity {
         Severity::Outage | Severity::Error => "urgent",
         Severity::Warning => "soon",
@@ -26,9 +27,11 @@ pub(crate) fn next_step(next: Option<NextStep>) -> Option<AnyView> {
     let step = view! {
         <section class=format!("card next {tone}")>
             <h2>"Next step"</h2>
+            <a class="card-link" href=finding_href(&slug)>"What is this?"</a>
             <h3 class="next-title">{remedy.title.clone()}</h3>
             {body(remedy)}
             {others}
+            {avoided(avoid)}
         </section>
     };
     Some(step.into_any())
@@ -47,20 +50,98 @@ pub(crate) fn remedies(remedies: Vec<Remedy>) -> AnyView {
     view! { <ol class="remedies">{items.collect_view()}</ol> }.into_any()
 }
 
+/// What not to do: never a step, so never with a number.
+pub(crate) fn avoided(avoid: Vec<Avoid>) -> Option<AnyView> {
+    if avoid.is_empty() {
+        return None;
+    }
+    let items = avoid.into_iter().map(|one| {
+        view! { <li><p class="remedy-title">{one.what}</p><p class="why">{one.why}</p></li> }
+    });
+    let list = view! {
+        <div class="others avoid">
+            <h3 class="label">"What not to do"</h3>
+            <ul>{items.collect_view()}</ul>
+        </div>
+    };
+    Some(list.into_any())
+}
+
+/// What a remedy costs, in two or three words.
+fn cost(remedy: &Remedy) -> (&'static str, &'static str) {
+    match remedy.risk {
+        Risk::None if remedy.command.is_some() && remedy.changes.is_none() => ("tag s-working", "only looks"),
+        Risk::None => ("tag s-working", Risk::None.words()),
+        Risk::Pause => ("tag s-recovering", Risk::Pause.words()),
+        Risk::Exposes => ("tag s-risk", Risk::Exposes.words()),
+        Risk::Loses => ("tag s-stuck", Risk::Loses.words()),
+    }
+}
+
 fn body(remedy: Remedy) -> AnyView {
+    let (class, words) = cost(&remedy);
+    let danger_class = if remedy.risk < Risk::Loses { "danger soon" } else { "danger" };
     view! {
-        <p class="why">{remedy.why}</p>
+        <p class="why"><span class=class>{words}</span>" "{remedy.why}</p>
         {remedy.danger.map(|danger| view! {
-            <p class="danger"><span aria-hidden="true">"▲ "</span><span class="visually-hidden">"Danger: "</span>{danger}</p>
+            <p class=danger_class><span aria-hidden="true">"▲ "</span><span class="visually-hidden">"Danger: "</span>{danger}</p>
         })}
+        {preconditions(remedy.preconditions)}
+        {remedy.changes.map(|changes| said("It changes", changes))}
+        {remedy.files.into_iter().map(file).collect_view()}
         {remedy.command.map(|command| view! { <Command command/> })}
+        {remedy.verify.map(|verify| said("To see that it worked", verify))}
+        {remedy.undo.map(|undo| said("To take it back", undo))}
+    }
+    .into_any()
+}
+
+/// What must hold first, and whether it does.
+fn preconditions(all: Vec<Precondition>) -> Option<AnyView> {
+    if all.is_empty() {
+        return None;
+    }
+    let items = all.into_iter().map(|one| {
+        let class = match one.state {
+            Met::Met => "tag s-working",
+            Met::NotMet => "tag s-stuck",
+            Met::NotKnown => "tag s-unknown",
+        };
+        view! { <li><span class=class>{one.state.words()}</span><span>{one.text}</span></li> }
+    });
+    let list = view! {
+        <p class="label">"Only if"</p>
+        <ul class="evidence">{items.collect_view()}</ul>
+    };
+    Some(list.into_any())
+}
+
+/// A sentence, or a command, under a label.
+fn said(label: &'static str, text: String) -> AnyView {
+    if is_command(&text) {
+        view! { <p class="label">{label}</p><Command command=text/> }.into_any()
+    } else {
+        view! { <p class="said"><span class="label">{label}": "</span>{text}</p> }.into_any()
+    }
+}
+
+/// A file that the command reads: to be looked at, and to be saved.
+fn file(file: RemedyFile) -> AnyView {
+    let RemedyFile { name, what, content } = file;
+    let href = data_href(&content);
+    view! {
+        <details class="file">
+            <summary><span class="mono">{name.clone()}</span>": "{what}</summary>
+            <Command command=content.clone() label="Content of the file"/>
+        </details>
+        <p class="save"><a href=href download=name.clone() rel="external">{format!("Save {name}")}</a></p>
     }
     .into_any()
 }
 
 /// A command, wrapped so that all of it can be read, with a button that copies it.
 #[component]
-pub(crate) fn Command(command: String) -> impl IntoView {
+pub(crate) fn Command(command: String, #[prop(default = "Command")] label: &'static str) -> impl IntoView {
     let copied = RwSignal::new(false);
     let text = StoredValue::new(command.clone());
     let copy = move |_| {
@@ -75,7 +156,7 @@ pub(crate) fn Command(command: String) -> impl IntoView {
     };
     view! {
         <div class="command">
-            <pre tabindex="0" aria-label="Command"><code>{command}</code></pre>
+            <pre tabindex="0" aria-label=label><code>{command}</code></pre>
             <button type="button" class="copy" on:click=copy>
                 {move || if copied.get() { "Copied" } else { "Copy" }}
             </button>

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use unstuck_diagnosis::report::ViewReport;
 
+use super::{Head, table};
 use crate::model::Masthead;
 use crate::text::{broker_href, clock, id_or_none, ids, or_dash, shard_words};
 
@@ -45,25 +46,8 @@ pub(crate) fn views_table(head: &Masthead, views: Vec<ViewReport>) -> AnyView {
         }
         .into_any()
     });
-    view! {
-        <div class="table-scroll">
-            <table class="stacks">
-                <caption class="visually-hidden">"Each broker’s own view of the partition"</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"asked"</th>
-                        <th scope="col">"leader"</th>
-                        <th scope="col">"epoch"</th>
-                        <th scope="col">"ISR"</th>
-                        {with_controller.then(|| view! { <th scope="col">"controller"</th> })}
-                        <th scope="col">"brokers it sees"</th>
-                        <th scope="col">"as coordinator"</th>
-                        <th scope="col">"answered"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows.collect_view()}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    let mut heads = vec![Head::text("asked"), Head::text("leader"), Head::text("epoch"), Head::text("ISR")];
+    heads.extend(with_controller.then(|| Head::text("controller")));
+    heads.extend([Head::text("brokers it sees"), Head::text("as coordinator"), Head::text("answered")]);
+    table("Each broker’s own view of the partition", heads, rows.collect_view())
 }

@@ -8,9 +8,9 @@ use unstuck_diagnosis::lookup::{CommittedOffset, GroupDetail, GroupMember};
 use unstuck_diagnosis::memory::{Memory, SeenGroup, SeenGroups};
 use unstuck_diagnosis::placement::partition_for;
 use unstuck_diagnosis::report::{
-    BootstrapReport, BrokerReport, BrokerState, CouldNotObserve, DataPartitionsReport, Evidence, Finding, GroupCounts,
-    Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy, Report, Severity, Shard, Status,
-    Strength, TopicPresence, ViewReport,
+    Avoid, BootstrapReport, BrokerReport, BrokerState, CouldNotObserve, DataPartitionsReport, Evidence, Finding,
+    GroupCounts, Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy, Report, Risk,
+    Severity, Shard, Status, Strength, TopicPresence, ViewReport,
 };
 use unstuck_diagnosis::snapshot::{LeaderlessPartition, Observed, Snapshot};
 use unstuck_diagnosis::{GroupId, Published, Seq};
@@ -245,36 +245,55 @@ pub(super) fn published(name: &str) -> Published {
             }],
             at: Some(seen),
         },
-        findings: vec![Finding {
-            slug: "no-leader-no-live-replica".to_owned(),
-            severity: Severity::Outage,
-            sentence: "17 partitions have no leader, and no live replica could become one".to_owned(),
-            outlook: Some("It will not heal by itself.".to_owned()),
-            evidence: vec![
-                Evidence { strength: Strength::Seen, text: "Brokers 2 and 3 say: no leader.".to_owned() },
-                Evidence { strength: Strength::NotSeen, text: "The disk of broker 1.".to_owned() },
-            ],
-            remedies: vec![
-                Remedy {
-                    title: "Start broker 1".to_owned(),
-                    why: "It holds the only replica.".to_owned(),
-                    command: Some("kafka-server-start.sh config/server.properties".to_owned()),
-                    danger: None,
-                    ..Remedy::default()
-                },
-                Remedy {
-                    title: "If its disk is lost".to_owned(),
-                    why: "The partitions begin anew.".to_owned(),
-                    command: None,
-                    danger: Some("committed offsets of 5 groups are lost".to_owned()),
-                    ..Remedy::default()
-                },
-            ],
-            partitions: lost,
-            brokers: vec![1],
-            avoid: Vec::new(),
-            follows_from: None,
-        }],
+        findings: vec![
+            Finding {
+                slug: "no-leader-no-live-replica".to_owned(),
+                severity: Severity::Outage,
+                sentence: "17 partitions have no leader, and no live replica could become one".to_owned(),
+                outlook: Some("It will not heal by itself.".to_owned()),
+                evidence: vec![
+                    Evidence { strength: Strength::Seen, text: "Brokers 2 and 3 say: no leader.".to_owned() },
+                    Evidence { strength: Strength::NotSeen, text: "The disk of broker 1.".to_owned() },
+                ],
+                remedies: vec![
+                    Remedy {
+                        title: "Start broker 1".to_owned(),
+                        why: "It holds the only replica.".to_owned(),
+                        command: Some("kafka-server-start.sh config/server.properties".to_owned()),
+                        danger: None,
+                        ..Remedy::default()
+                    },
+                    Remedy::new("If its disk is lost", "The partitions begin anew.")
+                        .danger(Risk::Loses, "committed offsets of 5 groups are lost")
+                        .given("broker 1 is stopped", true)
+                        .given("nobody has a copy of its disk", None)
+                        .given("broker 2 has the data", false)
+                        .file("raise.json", "new replicas", "{\"version\": 1, \"topics\": \"a&b#c\"}")
+                        .command("kafka-reassign-partitions.sh --execute", "the replicas of 17 partitions")
+                        .verify("kafka-topics.sh --describe")
+                        .undo("Not possible: what is lost is lost."),
+                ],
+                partitions: lost.clone(),
+                brokers: vec![1],
+                avoid: vec![Avoid {
+                    what: "Do not delete __consumer_offsets".to_owned(),
+                    why: "It deletes the offsets of the groups that work, too.".to_owned(),
+                }],
+                follows_from: None,
+            },
+            Finding {
+                slug: "data-partition-without-leader".to_owned(),
+                severity: Severity::Error,
+                sentence: "1 partition of another topic has no leader".to_owned(),
+                outlook: None,
+                evidence: Vec::new(),
+                remedies: Vec::new(),
+                partitions: lost,
+                brokers: vec![1],
+                avoid: Vec::new(),
+                follows_from: Some("no-leader-no-live-replica".to_owned()),
+            },
+        ],
         could_not_observe: vec![CouldNotObserve {
             what: "groups on broker 1".to_owned(),
             why: "connection refused".to_owned(),

@@ -1,6 +1,7 @@
 //! The pages as a reader without JavaScript gets them, rendered through the same handler as the server's.
 
 mod drill;
+mod findings;
 mod fixture;
 
 use std::sync::{Arc, LazyLock};
@@ -21,7 +22,7 @@ static ROUTE_COUNT: LazyLock<usize> = LazyLock::new(|| leptos_axum::generate_rou
 
 /// A page, and its HTTP status.
 async fn get(fixture: Fixture, path: &str) -> (StatusCode, String) {
-    assert_eq!(*ROUTE_COUNT, 5);
+    assert_eq!(*ROUTE_COUNT, 7);
     let source: Arc<dyn Source> = Arc::new(fixture);
     let options = LeptosOptions::builder().output_name("unstuck").site_pkg_dir("pkg/hash").build();
     let page = leptos_axum::render_app_async_with_context(
@@ -59,7 +60,7 @@ async fn the_dashboard_says_everything_without_javascript() {
         "Broker 1 is gone: 5 groups are stuck",
         "Since 15:48:31 UTC (2 min).",
         "Seen at 15:50:31 UTC.",
-        "Next step Start broker 1 It holds the only replica.",
+        "Next step What is this? Start broker 1 only looks It holds the only replica.",
         "kafka-server-start.sh config/server.properties",
         "committed offsets of 5 groups are lost",
         "RF 1",

@@ -1,5 +1,5 @@
-//! A browser on `unstuck drill broker-lost`: every page says that it is a drill, and its switches work. What it checks:
-//! `end2end/drill.test.mjs`.
+//! A browser on `unstuck drill broker-lost`: every page says that it is a drill, and its switches work; findings lead to
+//! their chapters. What is checked: `end2end/drill.test.mjs`, `end2end/findings.test.mjs`.
 
 use anyhow::{Context, Result, ensure};
 use unstuck_tests::jars::workspace_folder;
@@ -7,11 +7,21 @@ use unstuck_tests::server::UnstuckServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switches_work() -> Result<()> {
+    npm_run("drill").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_lead_to_their_chapters() -> Result<()> {
+    npm_run("findings").await
+}
+
+/// Runs a script of `end2end/package.json` against a drill of its own.
+async fn npm_run(script: &str) -> Result<()> {
     let server = UnstuckServer::drill("broker-lost").await?;
     let folder = workspace_folder().join("end2end");
     ensure!(folder.join("node_modules").is_dir(), "`make test-browser` installs what the browser test needs");
     let output = tokio::process::Command::new("npm")
-        .args(["run", "drill"])
+        .args(["run", script])
         .current_dir(folder)
         .env("UNSTUCK_URL", server.url())
         .output()

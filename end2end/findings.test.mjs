@@ -1,0 +1,162 @@
+// A browser on a drill: from a finding to its chapter and back, what a way out says, and what stops with a broker.
+//
+//   unstuck drill broker-lost & UNSTUCK_URL=http://127.0.0.1:8080 npm run findings
+//
+// UNSTUCK_URL        the drill `broker-lost`; it is started again from the beginning before each test
+// CHROMIUM           the browser, default /usr/bin/chromium
+// UNSTUCK_SCREENS    where screenshots go, default test-results
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const url = process.env.UNSTUCK_URL ?? "http://127.0.0.1:8080";
+const screens = process.env.UNSTUCK_SCREENS ?? "test-results";
+const PATIENCE = 30_000;
+
+let browser;
+
+const tell = async (wish) => {
+  const body = JSON.stringify(wish);
+  const answer = await fetch(new URL("/api/v1/drill", url), { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  assert.equal(answer.status, 200, await answer.clone().text());
+};
+
+before(async () => {
+  mkdirSync(screens, { recursive: true });
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+});
+
+after(() => browser?.close());
+
+beforeEach(() => tell({ restart: true }));
+
+/** A page of its own, and everything that its console complained about. */
+const open = async (path, options = {}) => {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  const complaints = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  const response = await page.goto(new URL(path, url).href);
+  return { context, page, complaints, response };
+};
+
+const live = (page) => page.waitForSelector('.live[data-state="live"]');
+const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+const headline = (page, pattern) =>
+  page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector(".headline h1")?.innerText ?? ""), pattern);
+const WARNING = "replication-factor-1";
+
+test("a finding leads to its chapter, from there to another, and back", async () => {
+  const { context, page, complaints } = await open("/");
+  await live(page);
+  await page.evaluate(() => (window.sameDocument = true));
+  await page.locator(`.finding a[href="/docs/findings/${WARNING}"]`).first().click();
+  await page.waitForURL((address) => address.pathname === `/docs/findings/${WARNING}`);
+  await page.getByRole("heading", { name: "It opens when" }).waitFor();
+  await page.getByRole("link", { name: "All findings" }).click();
+  await page.waitForURL((address) => address.pathname === "/docs/findings");
+  await page.getByRole("link", { name: "leader-lost", exact: true }).first().click();
+  await page.waitForURL((address) => address.pathname === "/docs/findings/leader-lost");
+  await page.getByRole("heading", { name: "It closes when" }).waitFor();
+  for (let back = 0; back < 3; back += 1) await page.goBack();
+  await headline(page, "^Everything works");
+  await live(page);
+  assert.equal(await page.evaluate(() => window.sameDocument), true);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("a chapter that is open stays open and quiet while the cluster changes", async () => {
+  const { context, page, complaints } = await open(`/docs/findings/${WARNING}`);
+  await live(page);
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await tell({ next: true });
+  await page.waitForTimeout(6_000);
+  assert.deepEqual(asked.filter((address) => address.includes("/_page/")), []);
+  assert.equal(await page.locator(".old-banner").isVisible(), false);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("a slug that nobody has is a 404 that names those like it", async () => {
+  const { context, page, response } = await open("/docs/findings/leader-los");
+  assert.equal(response.status(), 404);
+  assert.equal(await page.locator('a[href="/docs/findings/leader-lost"]').count(), 1);
+  await context.close();
+});
+
+test("a way out says what it costs, and its file can be saved", async () => {
+  const { context, page, complaints } = await open("/", { acceptDownloads: true });
+  await live(page);
+  const next = page.locator(".card.next");
+  assert.ok((await next.locator(".why .tag").count()) > 0, "what it costs");
+  const link = next.locator("a[download]").first();
+  if ((await link.count()) > 0) {
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    const file = JSON.parse(readFileSync(await download.path(), "utf8"));
+    assert.equal(file.version, 1);
+  }
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("what was unfolded stays so when there is news", async () => {
+  const { context, page } = await open("/");
+  await live(page);
+  const summary = page.locator(".finding summary").first();
+  await summary.focus();
+  await page.keyboard.press("Enter");
+  const isOpen = () => summary.evaluate((summary) => summary.parentElement.open);
+  assert.equal(await isOpen(), true);
+  const seen = () => page.locator(".since .soft").first().innerText();
+  const before = await seen();
+  await page.waitForFunction((before) => document.querySelector(".since .soft").innerText !== before, before);
+  assert.equal(await isOpen(), true);
+  await context.close();
+});
+
+test("without JavaScript chapters and ways out can be read", async () => {
+  const { context, page, response } = await open("/", { javaScriptEnabled: false });
+  assert.equal(response.status(), 200);
+  const summary = page.locator(".finding summary").first();
+  await summary.click();
+  assert.ok(await page.locator(".finding .remedies").first().isVisible());
+  await page.locator(`.finding a[href="/docs/findings/${WARNING}"]`).first().click();
+  assert.match(await page.locator("h1").innerText(), /\w/);
+  await page.getByRole("link", { name: "All findings" }).click();
+  assert.ok((await page.locator("table a").count()) > 15);
+  await context.close();
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [1300, 320]) {
+    test(`findings, chapters and ways out fit ${width} px in ${colorScheme}`, async () => {
+      const { context, page, complaints } = await open("/", { colorScheme, viewport: { width, height: 900 } });
+      await live(page);
+      await tell({ next: true });
+      await headline(page, "stuck");
+      for (const [label, path] of [["unfolded", "/"], ["broker", "/c/broker-lost/b/2"], ["handbook", "/docs/findings"], ["chapter", "/docs/findings/no-leader-no-live-replica"]]) {
+        await page.goto(new URL(path, url).href);
+        await live(page);
+        for (const summary of await page.locator("main .card:not(.drill) summary").all()) {
+          if (!(await summary.evaluate((summary) => summary.parentElement.open))) await summary.click();
+        }
+        await page.screenshot({ path: join(screens, `findings-${label}-${colorScheme}-${width}.png`), fullPage: true });
+        assert.ok(await fits(page), `${path} scrolls sideways`);
+      }
+      assert.deepEqual(complaints, []);
+      await context.close();
+    });
+  }
+}
