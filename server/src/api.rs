@@ -1,6 +1,7 @@
 //! The JSON API, version 1. Each answer is made from the one value that was published last; nothing here waits for Kafka.
 
 mod body;
+mod findings;
 mod groups;
 mod params;
 
@@ -95,6 +96,8 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/v1/clusters/{cluster}/groups", get(groups::groups))
         .route("/v1/clusters/{cluster}/coordinators", get(coordinators))
         .route("/v1/clusters/{cluster}/offsets-topic", get(offsets_topic))
+        .route("/v1/findings", get(findings::findings))
+        .route("/v1/findings/{slug}", get(findings::finding))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .with_state(watched)
         .merge(drill)

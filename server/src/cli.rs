@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{self, ClusterOptions, Environment};
 pub(crate) use crate::drill::command::DiagnoseArgs;
 use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
-use crate::{logs, lookup, place, serving};
+use crate::{explain, logs, lookup, place, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;
@@ -55,6 +55,9 @@ pub(crate) enum Command {
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
+    /// Print, offline, what a finding means, when it opens and closes, and the way out.
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(ExplainArgs),
 }
 
 const LOOKUP_HELP: &str = "\
@@ -89,6 +92,13 @@ Examples:
   unstuck place --json my-group other-group
 
 The count has to be the actual one of the topic; `unstuck lookup` reads it from the cluster.";
+
+const EXPLAIN_HELP: &str = "\
+Examples:
+  unstuck explain                            lists all findings
+  unstuck explain no-leader-live-replica
+
+`unstuck serve` has the same at /docs/findings.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterArgs {
@@ -169,6 +179,13 @@ pub(crate) struct PlaceArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The finding's name, as reports have it; without one, all are listed
+    #[arg(value_name = "FINDING")]
+    pub(crate) finding: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// What to log to standard error: error, warn, info, debug, trace, or per module as in info,unstuck_kafka=debug
     /// [default: info for serve, else error]
@@ -198,6 +215,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let outcome = match cli.command {
         Command::Place(arguments) => place::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
         Command::Serve(arguments) => block_on(serve(arguments, environment)),
         Command::Diagnose(arguments) => crate::drill::diagnose::run(&arguments, &environment),

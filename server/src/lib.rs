@@ -7,6 +7,7 @@ pub mod cli;
 pub mod config;
 mod drill;
 mod events;
+mod explain;
 mod guard;
 mod logs;
 mod lookup;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
+use unstuck_diagnosis::handbook::Entry;
 use unstuck_diagnosis::report::Status;
 use unstuck_diagnosis::visible;
 
@@ -49,6 +50,15 @@ impl Problem {
         let detail = format!("There is no cluster named \"{}\".", visible(asked));
         let advice = format!("Known clusters: {}.", known.join(", "));
         Self::new(StatusCode::NOT_FOUND, "unknown-cluster", "Unknown cluster", detail, advice).allowing(known)
+    }
+
+    /// The handbook has no chapter of that name.
+    #[must_use]
+    pub fn unknown_finding(asked: &str, near: &[&Entry]) -> Self {
+        let detail = format!("No finding is called \"{}\".", visible(asked));
+        let near: Vec<&str> = near.iter().map(|entry| entry.slug).collect();
+        let advice = format!("Called much like it: {}. All are at /api/v1/findings.", near.join(", "));
+        Self::new(StatusCode::NOT_FOUND, "unknown-finding", "Unknown finding", detail, advice).allowing(&near)
     }
 
     /// Nothing is served under that path.

@@ -2,6 +2,7 @@
 //!
 //! Nothing depends on colour, and nothing that a cluster or a server wrote can move the cursor.
 
+mod remedy;
 mod report;
 
 use std::collections::BTreeSet;
@@ -10,16 +11,15 @@ use std::io::IsTerminal;
 
 use jiff::Timestamp;
 use unstuck_diagnosis::lookup::{Coordinator, GroupLookup, Lookup, Placement};
-use unstuck_diagnosis::report::{Evidence, Finding, Remedy, Shard, Status, ViewReport};
+use unstuck_diagnosis::report::{Evidence, Finding, Shard, Status, ViewReport};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
+use self::remedy::steps;
 pub(crate) use self::report::report;
 use crate::config::Environment;
 
 /// How many groups of the same partition are named.
 const NEIGHBOURS: usize = 5;
-/// How many next steps are shown; the first is the safest.
-const STEPS: usize = 3;
 /// How many gaps are named.
 const GAPS: usize = 8;
 
@@ -89,7 +89,12 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
         lines.add(&format!("The group: {}", group.known.sentence));
     }
     views(&mut lines, &group.views);
-    others.iter().filter(|finding| told.insert(&finding.sentence)).for_each(|finding| evidence(&mut lines, finding));
+    for finding in others.iter().filter(|finding| told.insert(&finding.sentence)) {
+        match &finding.follows_from {
+            Some(cause) => follows(&mut lines, finding, cause),
+            None => evidence(&mut lines, finding),
+        }
+    }
     for gap in group.could_not_observe.iter().take(GAPS) {
         lines.add(&format!("Could not look: {} ({})", gap.what, gap.why));
     }
@@ -226,25 +231,16 @@ fn views(lines: &mut Lines, views: &[ViewReport]) {
     }
 }
 
-/// The way out of the worst finding, safest first. Those of the others are on the page and in the JSON.
-fn steps(lines: &mut Lines, finding: &Finding) {
-    for (n, Remedy { title, why, command, danger, .. }) in finding.remedies.iter().take(STEPS).enumerate() {
-        let title = title.trim_end_matches('.');
-        lines.add(&format!("{}: {title}.", if n == 0 { "Next" } else { "Or" }));
-        if !why.is_empty() {
-            lines.add_below(why);
-        }
-        danger.iter().for_each(|danger| lines.add_below(&format!("Danger: {danger}")));
-        // Commands may have several lines; each can be copied by itself.
-        command.iter().flat_map(|command| command.lines()).for_each(|line| lines.add_below(&format!("$ {line}")));
-    }
-}
-
 fn evidence(lines: &mut Lines, finding: &Finding) {
     lines.add(&format!("{}: {}", finding.severity.slug(), finding.sentence));
     for Evidence { strength, text } in &finding.evidence {
         lines.add_below(&format!("{}: {text}", strength.words()));
     }
+}
+
+/// A finding that merely follows from another: named, and no more.
+fn follows(lines: &mut Lines, finding: &Finding, cause: &str) {
+    lines.add(&format!("{}: {} (follows from {cause})", finding.severity.slug(), finding.sentence));
 }
 
 fn neighbours(lines: &mut Lines, group: &GroupLookup) {

@@ -249,3 +249,15 @@ async fn ready_means_that_every_cluster_was_looked_at() {
     let problem: Problem = serde_json::from_value(body(response).await).expect("a problem");
     assert!(problem.detail.contains("staging") && !problem.detail.contains("production"), "{problem:?}");
 }
+
+#[tokio::test]
+async fn the_handbook_is_there_for_programs_too() {
+    let all = json_of("/api/v1/findings").await;
+    let findings = all["findings"].as_array().expect("a list");
+    assert_eq!(findings.len(), unstuck_diagnosis::slugs().count());
+    assert!(!all["by_hand"].as_array().expect("a list").is_empty());
+    let one = json_of("/api/v1/findings/leader-lost").await;
+    assert_eq!((&one["slug"], &one["docs"]), (&json!("leader-lost"), &json!("/docs/findings/leader-lost")));
+    let problem = refused("/api/v1/findings/leader-los", 404, "unknown-finding").await;
+    assert_eq!(problem.allowed.first().map(String::as_str), Some("leader-lost"));
+}

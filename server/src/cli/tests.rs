@@ -25,6 +25,7 @@ fn bad_usage_is_64_and_help_is_0() {
         &["place", "--partitions", "0", "x"],
         &["place", "--partitions", "many", "x"],
         &["lookup", "x"],
+        &["explain", "no-such-finding"],
         &["lookup", "--bootstrap-servers", "no-port", "x"],
         &["lookup", "--timeout", "never", "-b", "a:9092", "x"],
         &["lookup", "--server", "http://a", "-b", "a:9092", "x"],
@@ -35,7 +36,14 @@ fn bad_usage_is_64_and_help_is_0() {
     ] {
         assert_eq!(run_on(bad), ExitCode::from(64), "{bad:?}");
     }
-    for good in [&["--help"][..], &["--version"], &["lookup", "--help"], &["serve", "-h"], &["place", "--json", "x"]] {
+    for good in [
+        &["--help"][..],
+        &["--version"],
+        &["lookup", "--help"],
+        &["serve", "-h"],
+        &["place", "--json", "x"],
+        &["explain", "leader-lost"],
+    ] {
         assert_eq!(run_on(good), ExitCode::SUCCESS, "{good:?}");
     }
 }
@@ -69,7 +77,7 @@ fn help_explains_itself() {
     let mut command = Cli::command().term_width(100);
     command.build();
     insta::assert_snapshot!("help", command.render_long_help().to_string());
-    for name in ["lookup", "serve", "drill", "diagnose", "place"] {
+    for name in ["lookup", "serve", "drill", "diagnose", "place", "explain"] {
         let command = command.find_subcommand_mut(name).expect("it is a command");
         insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
     }

@@ -2,7 +2,7 @@
 
 use unstuck_diagnosis::report::Report;
 
-use super::{GAPS, Lines, colour, evidence, safe, steps, time};
+use super::{GAPS, Lines, colour, evidence, follows, safe, steps, time};
 
 /// The headline with its figures, every finding, and what could not be looked at.
 pub(crate) fn report(report: &Report, colours: bool) -> String {
@@ -18,6 +18,10 @@ pub(crate) fn report(report: &Report, colours: bool) -> String {
         lines.add(&format!("Since {}", time(since)));
     }
     for (number, finding) in report.findings.iter().enumerate() {
+        if let Some(cause) = &finding.follows_from {
+            follows(&mut lines, finding, cause);
+            continue;
+        }
         evidence(&mut lines, finding);
         if number == 0 {
             steps(&mut lines, finding);

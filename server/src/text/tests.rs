@@ -123,6 +123,7 @@ fn a_whole_report_of_a_lost_broker() {
       Or: Do not delete __consumer_offsets, and do not restart the other brokers.
         The other coordinators work.
         Danger: Deleting the topic deletes the committed offsets of all groups.
+      Read on: unstuck explain leader-lost
       warning: __consumer_offsets has replication factor 1: each broker that stops takes its groups with it.
         seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
         seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
@@ -140,4 +141,45 @@ fn a_whole_report_of_a_healthy_cluster() {
     WORKING: All 6 coordinators work
       6 of 6 coordinators working · brokers 1, 2 and 3 answer
     ");
+}
+
+#[test]
+fn a_way_out_in_full() {
+    use unstuck_diagnosis::report::{Avoid, Remedy, Risk};
+    let mut report_ = Sample::kraft(3, 6, 1).gone(1).report();
+    let finding = &mut report_.findings[0];
+    finding.remedies = vec![
+        Remedy::new("Raise the factor", "More copies.")
+            .danger(Risk::Pause, "Copying costs network and disk.")
+            .given("all brokers answer", false)
+            .given("the disks have room", None)
+            .file("raise.json", "new replicas", "{\n  \"version\": 1\n}\n")
+            .command("kafka-reassign-partitions.sh --execute", "replicas of 6 partitions")
+            .verify("kafka-reassign-partitions.sh --verify")
+            .undo("Run it with rollback.json."),
+        Remedy::new("Elect", "Last.").danger(Risk::Loses, "Commits since 12:00 are gone.").looks("kafka-topics.sh"),
+    ];
+    finding.avoid = vec![Avoid { what: "Do not delete the topic.".to_owned(), why: "All offsets go.".to_owned() }];
+    report_.findings[1].follows_from = Some("leader-lost".to_owned());
+    let text = report(&report_, false);
+    let wanted = "  Next: Raise the factor.
+    More copies.
+    Danger: Copying costs network and disk.
+    Only if all brokers answer (not met)
+    Only if the disks have room (not known)
+    File raise.json: new replicas
+    $ echo '{\"version\":1}' > raise.json
+    Changes: replicas of 6 partitions
+    $ kafka-reassign-partitions.sh --execute
+    Check: kafka-reassign-partitions.sh --verify
+    Undo: Run it with rollback.json.
+  Or: Elect.
+    Last.
+    Danger, loses data: Commits since 12:00 are gone.
+    $ kafka-topics.sh
+  Do not delete the topic. All offsets go.
+  Read on: unstuck explain leader-lost
+";
+    assert!(text.contains(wanted), "{text}");
+    assert!(text.contains("each broker that stops takes its groups with it. (follows from leader-lost)\n"), "{text}");
 }
