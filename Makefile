@@ -56,6 +56,11 @@ bench: build ## Measure a release build against real brokers
 fmt: ## Format the sources
 	$(CARGO) fmt --all
 
+.PHONY: docs
+docs: ## Write anew what is generated: docs/findings.md from the rules, docs/scenarios.md and its schema from the code
+	UPDATE_HANDBOOK=1 $(CARGO) test -p unstuck-diagnosis --test handbook
+	UPDATE_SCENARIO_DOCS=1 $(CARGO) test -p unstuck-drill --lib schema
+
 .PHONY: clean
 clean: ## Remove everything that was built (Kafka's jars too)
 	rm -rf $(TARGET) end2end/node_modules end2end/test-results

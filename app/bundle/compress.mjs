@@ -1,4 +1,5 @@
 // Writes FILE.br and FILE.gz beside every file of a folder, so that the server need not compress them per request.
+// Fails if all of it together, as a browser loads it, is larger than it may be.
 // Usage: node compress.mjs target/site/pkg
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +10,9 @@ if (!folder) {
   console.error("usage: node compress.mjs FOLDER");
   process.exit(64);
 }
+
+// In bytes, compressed with brotli. On a phone's 3 Mbit/s that is a second and a half.
+const LIMIT = 560_000;
 
 const upToDate = (target, source) => {
   try {
@@ -26,8 +30,13 @@ const walk = (at) => {
   }
 };
 
+let total = 0;
+
 const compress = (path) => {
-  if (upToDate(`${path}.br`, path) && upToDate(`${path}.gz`, path)) return;
+  if (upToDate(`${path}.br`, path) && upToDate(`${path}.gz`, path)) {
+    total += statSync(`${path}.br`).size;
+    return;
+  }
   const content = readFileSync(path);
   const brotli = brotliCompressSync(content, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: content.length },
@@ -35,7 +44,19 @@ const compress = (path) => {
   const gzip = gzipSync(content, { level: 9 });
   writeFileSync(`${path}.br`, brotli);
   writeFileSync(`${path}.gz`, gzip);
+  total += brotli.length;
   console.log(`${path}: ${content.length} bytes, br ${brotli.length}, gz ${gzip.length}`);
 };
 
 walk(folder);
+
+const inKb = (bytes) => `${Math.round(bytes / 1000)} kB`;
+console.log(`the front end: ${inKb(total)} with brotli, of ${inKb(LIMIT)}`);
+if (total > LIMIT) {
+  console.error(
+    `The front end is too large: ${inKb(total)} with brotli, and ${inKb(LIMIT)} is the limit.\n` +
+      "What the browser does not need belongs behind `feature = \"ssr\"`: texts, tables, rules. A page is sent its model.\n" +
+      "If it has to be that large, raise LIMIT in app/bundle/compress.mjs and say why in the commit.",
+  );
+  process.exit(1);
+}
