@@ -20,6 +20,7 @@ pub mod memory;
 mod partition_words;
 pub mod placement;
 mod placement_proof;
+pub mod plan;
 #[cfg(test)]
 mod properties;
 mod published;

@@ -4,6 +4,7 @@
 //! Time begins at 12:00:00 UTC; every verb but [`Sample::later`] changes the present moment.
 
 mod further;
+mod placing;
 mod verbs;
 
 use std::collections::BTreeMap;

@@ -251,7 +251,7 @@ impl Sample {
         self.lists(id, listed)
     }
 
-    fn partition_count(&self) -> i32 {
+    pub(super) fn partition_count(&self) -> i32 {
         let views = self.snapshot.brokers.values().filter_map(|sight| sight.metadata.known()?.offsets_topic.as_ref());
         views.map(|topic| topic.partitions.len()).max().and_then(|count| i32::try_from(count).ok()).unwrap_or(0)
     }

@@ -1,0 +1,27 @@
+//! The verbs that say where replicas are.
+
+use super::Sample;
+use crate::{BrokerId, PartitionId};
+
+impl Sample {
+    /// A partition lies on these brokers, all in sync, is led by the first of them, and served by it.
+    #[must_use]
+    pub fn placed(self, partition: PartitionId, replicas: &[BrokerId]) -> Self {
+        let leader = replicas.first().copied();
+        let mut sample = self.each_view(|id, view| {
+            if id == partition {
+                view.replicas = replicas.to_vec();
+                view.isr = replicas.to_vec();
+                view.leader = leader;
+            }
+        });
+        for (&id, sight) in &mut sample.snapshot.brokers {
+            if let Some(canary) = sight.canaries.get_mut(&partition) {
+                canary.code = if Some(id) == leader { 0 } else { 16 };
+                canary.leader_before.0 = leader;
+            }
+        }
+        let count = sample.partition_count();
+        sample.coordinators_use(count)
+    }
+}
