@@ -13,7 +13,7 @@ use crate::report::{
 };
 use crate::snapshot::{Observed, Snapshot};
 use crate::verdict::{PartitionVerdict, judge, shard_word, since};
-use crate::{BrokerId, PartitionId, headline, partition_words, placement_proof, time, words};
+use crate::{BrokerId, PartitionId, headline, partition_words, placement_proof, time, what_if, words};
 
 /// What a diagnosis is made from.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,7 @@ pub fn diagnose(input: &Input<'_>) -> Report {
         headline: headline::write(&facts, &partitions, &groups, &findings),
         bootstrap: bootstrap(input.snapshot),
         brokers,
+        racks: what_if::racks(&facts, &partitions),
         offsets_topic,
         partitions,
         placement: proof,
@@ -196,6 +197,7 @@ fn broker_report(facts: &Facts<'_>, broker: BrokerId, partitions: &[PartitionRep
             .sum(),
         coordinates: coordinates.into_iter().map(|(partition, _, _)| partition).collect(),
         last_answer: sight.contact.last_answer,
+        if_it_stops: what_if::broker_stops(facts, broker),
         address: sight.address,
         overridden_from: sight.overridden_from,
         rack: sight.rack,

@@ -31,6 +31,7 @@ pub mod sample;
 pub mod snapshot;
 pub mod time;
 mod verdict;
+mod what_if;
 mod words;
 
 pub use diagnose::{Input, diagnose};

@@ -9,6 +9,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::finding::{Avoid, Evidence, Finding, Met, Precondition, Remedy, RemedyFile, Risk, Severity, Strength};
+pub use crate::what_if::{Consequence, IfItStops, RackReport};
 use crate::{BrokerId, GroupId, PartitionId};
 
 /// The verdict on a coordinator or a group. Ordered from best to worst, so that `max` finds what to show first:
@@ -97,6 +98,9 @@ pub struct Report {
     pub bootstrap: Vec<BootstrapReport>,
     /// Every broker, by id.
     pub brokers: Vec<BrokerReport>,
+    /// Every rack by name, where there are several.
+    #[serde(default)]
+    pub racks: Vec<RackReport>,
     /// The offsets topic as a whole.
     pub offsets_topic: OffsetsTopicReport,
     /// Every partition of the offsets topic, by number.
@@ -211,6 +215,9 @@ pub struct BrokerReport {
     pub stuck_group_count: usize,
     /// When it last answered.
     pub last_answer: Option<Timestamp>,
+    /// What stops with it; `None` if it is down already, or nothing current is known.
+    #[serde(default)]
+    pub if_it_stops: Option<IfItStops>,
 }
 
 /// Whether the offsets topic is there.

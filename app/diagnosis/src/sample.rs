@@ -133,6 +133,7 @@ impl Sample {
             leaderless: Vec::new(),
             offsets_topic_partitions: usize::try_from(partitions).ok().filter(|&count| count > 0),
             state_topics: Vec::new(),
+            only_in_sync_on: BTreeMap::new(),
         });
         let answer = BootstrapAnswer {
             at: now,

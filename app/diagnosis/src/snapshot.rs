@@ -74,6 +74,32 @@ pub struct ClientView {
     pub offsets_topic_partitions: Option<usize>,
     /// Which of [`STATE_TOPICS`] it lists.
     pub state_topics: Vec<String>,
+    /// Partitions of topics other than `__consumer_offsets` that have a leader and no other in-sync replica, by that
+    /// leader: they lose it with their broker.
+    pub only_in_sync_on: BTreeMap<BrokerId, OnlyInSync>,
+}
+
+/// Data partitions for which one broker alone is in sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnlyInSync {
+    /// How many.
+    pub count: usize,
+    /// How many of them have no other replica at all.
+    pub single_replica: usize,
+    /// The first [`ONLY_IN_SYNC_CAP`] of them, ordered by topic and partition.
+    pub named: Vec<DataPartition>,
+}
+
+/// How many data partitions an [`OnlyInSync`] names.
+pub const ONLY_IN_SYNC_CAP: usize = 50;
+
+/// A partition of a data topic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DataPartition {
+    /// The topic's name.
+    pub topic: String,
+    /// The partition's number.
+    pub partition: PartitionId,
 }
 
 /// How many leaderless data partitions a [`ClientView`] names.

@@ -113,6 +113,7 @@ fn broker(id: i32, state: BrokerState, sentence: &str) -> BrokerReport {
         group_count: 2,
         stuck_group_count: if state == BrokerState::Gone { 2 } else { 0 },
         last_answer: Some(at("2026-11-29T15:50:30Z")),
+        if_it_stops: None,
     }
 }
 
@@ -204,6 +205,7 @@ pub(super) fn published(name: &str) -> Published {
             detail: "17 of 50 coordinators have no leader, and no other replica exists.".to_owned(),
             since: Some(at("2026-11-29T15:48:31Z")),
         },
+        racks: Vec::new(),
         bootstrap: vec![BootstrapReport {
             address: "b1:9092".to_owned(),
             ok: false,

@@ -3,12 +3,15 @@
 mod librdkafka;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
-use unstuck_diagnosis::snapshot::{ClientView, LEADERLESS_CAP, LeaderlessPartition, STATE_TOPICS, Why};
+use unstuck_diagnosis::snapshot::{
+    ClientView, DataPartition, LEADERLESS_CAP, LeaderlessPartition, ONLY_IN_SYNC_CAP, STATE_TOPICS, Why,
+};
 use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC};
 
 use crate::ClientEye;
@@ -58,6 +61,7 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
         leaderless: Vec::new(),
         offsets_topic_partitions: None,
         state_topics: Vec::new(),
+        only_in_sync_on: BTreeMap::new(),
     };
     view.brokers.sort_unstable();
     for topic in topics {
@@ -70,20 +74,41 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
         if STATE_TOPICS.contains(&topic.name) {
             view.state_topics.push(topic.name.to_owned());
         }
-        for partition in topic.partitions.filter(|partition| partition.leader.is_none()) {
-            view.leaderless_count += 1;
-            view.leaderless.push(LeaderlessPartition {
-                topic: topic.name.to_owned(),
-                partition: partition.number,
-                replicas: partition.replicas.to_vec(),
-                isr: partition.isr.to_vec(),
-            });
+        for partition in topic.partitions {
+            match partition.leader {
+                None => {
+                    view.leaderless_count += 1;
+                    view.leaderless.push(LeaderlessPartition {
+                        topic: topic.name.to_owned(),
+                        partition: partition.number,
+                        replicas: partition.replicas.to_vec(),
+                        isr: partition.isr.to_vec(),
+                    });
+                }
+                Some(leader) if partition.isr == [leader] => {
+                    let only = view.only_in_sync_on.entry(leader).or_default();
+                    only.count += 1;
+                    only.single_replica += usize::from(partition.replicas == [leader]);
+                    only.named.push(DataPartition { topic: topic.name.to_owned(), partition: partition.number });
+                    // The names of a cluster with a million such partitions are not kept until all are counted.
+                    if only.named.len() >= 2 * ONLY_IN_SYNC_CAP {
+                        first(&mut only.named);
+                    }
+                }
+                Some(_) => {}
+            }
         }
     }
     view.state_topics.sort_unstable();
+    view.only_in_sync_on.values_mut().for_each(|only| first(&mut only.named));
     view.leaderless.sort_unstable();
     view.leaderless.truncate(LEADERLESS_CAP);
     view
+}
+
+fn first(named: &mut Vec<DataPartition>) {
+    named.sort_unstable();
+    named.truncate(ONLY_IN_SYNC_CAP);
 }
 
 /// Publishes what the client saw, or its words about why it sees nothing; logs when that begins and ends.
@@ -98,4 +123,35 @@ fn publish(shared: &Shared, seen: Result<ClientView, String>, failing: &mut Opti
         *failing = failure;
     }
     shared.client(seen.map_err(Why::Client));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partition<'a>(number: i32, leader: i32, replicas: &'a [i32], isr: &'a [i32]) -> Partition<'a> {
+        Partition { number, leader: (leader >= 0).then_some(leader), replicas, isr }
+    }
+
+    #[test]
+    fn what_one_broker_alone_holds_in_sync_is_counted_and_named() {
+        let logs: Vec<_> = (0..120).rev().map(|number| partition(number, 1, &[1], &[1])).collect();
+        let orders = vec![
+            partition(0, 1, &[1, 2], &[1]),
+            partition(1, 2, &[2, 1], &[2, 1]),
+            partition(2, -1, &[3], &[3]),
+            partition(3, 2, &[2], &[2]),
+        ];
+        let offsets = vec![partition(0, 1, &[1], &[1])];
+        let topics = [("logs", logs), ("orders", orders), (OFFSETS_TOPIC, offsets)];
+        let topics = topics.into_iter().map(|(name, partitions)| Topic { name, partitions: partitions.into_iter() });
+        let view = view(Timestamp::UNIX_EPOCH, [2, 1].into_iter(), topics);
+        let only = &view.only_in_sync_on[&1];
+        assert_eq!((only.count, only.single_replica, only.named.len()), (121, 120, ONLY_IN_SYNC_CAP));
+        assert_eq!((only.named[0].topic.as_str(), only.named[0].partition), ("logs", 0));
+        assert_eq!(only.named[ONLY_IN_SYNC_CAP - 1].partition, 49);
+        assert_eq!(view.only_in_sync_on[&2].count, 1);
+        assert_eq!(view.leaderless_count, 1, "what has no leader is no such partition");
+        assert_eq!(view.only_in_sync_on.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The verbs that say where replicas are.
 
 use super::Sample;
+use crate::snapshot::{DataPartition, Observed};
 use crate::{BrokerId, PartitionId};
 
 impl Sample {
@@ -23,5 +24,19 @@ impl Sample {
         }
         let count = sample.partition_count();
         sample.coordinators_use(count)
+    }
+}
+
+impl Sample {
+    /// A partition of another topic has its only in-sync replica on this broker, and no other replica at all.
+    #[must_use]
+    pub fn only_copy(mut self, topic: &str, partition: PartitionId, broker: BrokerId) -> Self {
+        if let Observed::Known(view) = &mut self.snapshot.client {
+            let only = view.only_in_sync_on.entry(broker).or_default();
+            only.count += 1;
+            only.single_replica += 1;
+            only.named.push(DataPartition { topic: topic.to_owned(), partition });
+        }
+        self
     }
 }
