@@ -110,7 +110,7 @@ fn partition_report(
         replicas: view.replicas.clone(),
         isr: view.isr.clone(),
         eligible: if view.isr.is_empty() { seen.eligible.clone() } else { Vec::new() },
-        live_replicas: view.replicas.iter().copied().filter(|&id| facts.electable(id)).collect(),
+        live_replicas: view.replicas.iter().copied().filter(|&id| facts.electable_for(seen, id)).collect(),
         shard: verdict.shard,
         views_agree: (!facts.stale).then_some(seen.agree),
         writes_verified: verdict.writes_verified,

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 pub(crate) use brokers::listed_live;
 pub(crate) use settings::{Setting, release};
-pub(crate) use topic::proven_absent_now;
+pub(crate) use topic::{GONE_MS, proven_absent_now};
 
 use crate::memory::Memory;
 use crate::report::{Bound, BrokerState, TopicPresence};
@@ -43,6 +43,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) stale: bool,
     /// The merged view of each offsets partition.
     pub(crate) partitions: BTreeMap<PartitionId, PartitionFacts<'a>>,
+    /// The same of the topics of other coordinators, `__transaction_state` and `__share_group_state`, by topic.
+    pub(crate) state_topics: BTreeMap<&'a str, BTreeMap<PartitionId, PartitionFacts<'a>>>,
     pub(crate) controller: Controller,
     /// True for KRaft, false for ZooKeeper, `None` if no broker told.
     pub(crate) kraft: Option<bool>,
@@ -75,6 +77,10 @@ pub(crate) struct PartitionFacts<'a> {
     pub(crate) agree: bool,
     /// Eligible leader replicas (KIP-966) that count while the ISR is empty.
     pub(crate) eligible: Vec<BrokerId>,
+    /// Replicas that the newest view holds for offline although it lists their brokers as live.
+    pub(crate) offline_though_live: Vec<BrokerId>,
+    /// Those for which that lasts, or whose broker itself names a failed log directory.
+    pub(crate) failed_dirs: Vec<BrokerId>,
 }
 
 impl<'a> Facts<'a> {
@@ -98,7 +104,7 @@ impl<'a> Facts<'a> {
             .filter(|id| stale || answering.contains(id))
             .filter_map(|&id| Some((id, metadata(snapshot, id)?)))
             .collect();
-        let partitions = topic::merge(snapshot, memory, &counted);
+        let partitions = topic::merge(snapshot, memory, &counted, now);
         let kraft = snapshot.brokers.values().find_map(|sight| sight.kraft);
         let mut facts = Self {
             snapshot,
@@ -112,6 +118,7 @@ impl<'a> Facts<'a> {
                 settings::configs(snapshot).filter_map(|configs| configs.replica_lag_time_max_ms).max(),
                 settings::REPLICA_LAG_MS,
             ),
+            state_topics: topic::merge_state_topics(&counted),
             states,
             answering,
             listed_live,
@@ -148,6 +155,11 @@ impl<'a> Facts<'a> {
             }
             BrokerState::Hung | BrokerState::Gone | BrokerState::NotLive => false,
         }
+    }
+
+    /// Whether a broker can become leader of this partition, as far as its disk and the cluster are concerned.
+    pub(crate) fn electable_for(&self, seen: &PartitionFacts<'_>, broker: BrokerId) -> bool {
+        self.electable(broker) && !seen.failed_dirs.contains(&broker)
     }
 
     /// The brokers among `ids` that answer here, whether or not the cluster holds them for live.

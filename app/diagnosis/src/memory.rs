@@ -4,6 +4,7 @@
 //! Pure as everything here: time comes from the snapshots.
 
 mod groups;
+mod partitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,12 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use groups::served_by_leader;
 pub use groups::{SeenGroup, SeenGroups};
+pub use partitions::{EpochFell, PartitionMemory, StatePartitionMemory, UncleanElection};
 
-use crate::facts::{Facts, PartitionFacts, listed_live, proven_absent_now};
+use crate::facts::{Facts, GONE_MS, listed_live, proven_absent_now};
 use crate::placement_proof::contradicted_now;
-use crate::report::{PlacementProof, Report, Status};
+use crate::report::{BrokerState, PlacementProof, Report, Status};
 use crate::snapshot::Snapshot;
-use crate::{BrokerId, PartitionId};
+use crate::time::millis_between;
+use crate::{BrokerId, GroupId, PartitionId};
+
+/// How many ghosts are remembered.
+pub const GHOSTS_CAP: usize = 100;
+/// How many re-creations of the offsets topic are remembered.
+const RECREATED_CAP: usize = 10;
 
 /// Everything remembered about one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +49,18 @@ pub struct Memory {
     pub placement_contradicted_since: Option<Timestamp>,
     /// The partition count for which FindCoordinator answers proved the placement last.
     pub placement_proven_for: Option<i32>,
+    /// Brokers that answered, or that a broker or a bootstrap address listed as live, in this run.
+    pub brokers_seen: BTreeSet<BrokerId>,
+    /// When each broker was last seen to refuse connections or to be unreachable.
+    pub brokers_gone: BTreeMap<BrokerId, Timestamp>,
+    /// Since when two live brokers have been named as controller, each by itself too (ZooKeeper).
+    pub controllers_differ_since: Option<Timestamp>,
+    /// When the offsets topic was there again after it was gone, or with all leader epochs back at 0.
+    pub topic_recreated: Vec<Timestamp>,
+    /// Since when a broker that does not coordinate a group has listed it all the same; the first [`GHOSTS_CAP`].
+    pub ghosts: BTreeMap<GroupId, Timestamp>,
+    /// What was seen of the partitions of other coordinators' topics, by topic.
+    pub state_topics: BTreeMap<String, BTreeMap<PartitionId, StatePartitionMemory>>,
     /// Brokers that no other broker lists as live now, though they are known.
     pub unlisted: BTreeSet<BrokerId>,
     /// When a broker that nobody listed as live was listed again.
@@ -67,29 +87,6 @@ pub struct StatusSince {
     pub since: Option<Timestamp>,
 }
 
-/// One partition of the offsets topic over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartitionMemory {
-    /// The last leader seen.
-    pub last_leader: Option<BrokerId>,
-    /// The eligible leader replicas when last told: a dead broker can no longer be asked.
-    pub last_eligible: Vec<BrokerId>,
-    /// Since when every answering broker has said that there is no leader.
-    pub leaderless_since: Option<Timestamp>,
-    /// Since when the answering brokers have disagreed on leader or epoch.
-    pub disagreeing_since: Option<Timestamp>,
-    /// Since when it has had no leader although the broker of an eligible replica answers.
-    pub candidate_since: Option<Timestamp>,
-    /// Since when its ISR has been below min.insync.replicas.
-    pub below_min_since: Option<Timestamp>,
-    /// Since when leader and leader epoch have been what they are.
-    pub leadership_since: Option<Timestamp>,
-    /// Leader and epoch that this is about.
-    pub leadership: (Option<BrokerId>, Option<i32>),
-    /// The verdict, and since when.
-    pub verdict: Option<StatusSince>,
-}
-
 impl Memory {
     /// An empty memory.
     #[must_use]
@@ -104,6 +101,12 @@ impl Memory {
             voters: Vec::new(),
             placement_contradicted_since: None,
             placement_proven_for: None,
+            brokers_seen: BTreeSet::new(),
+            brokers_gone: BTreeMap::new(),
+            controllers_differ_since: None,
+            topic_recreated: Vec::new(),
+            ghosts: BTreeMap::new(),
+            state_topics: BTreeMap::new(),
             unlisted: BTreeSet::new(),
             relisted: BTreeMap::new(),
             headline: None,
@@ -140,11 +143,26 @@ impl Memory {
         let count = facts.partition_count();
         let (seen_now, answering, stale) = (count.filter(|_| !facts.stale), facts.answering.clone(), facts.stale);
         let served = served_by_leader(&facts);
+        let two_controllers = facts.controllers_differ();
+        let recreated = self.recreated_now(&facts, &partitions);
+        let state_topics = self.state_topics_after(&facts);
+        let gone_now: Vec<_> =
+            facts.states.iter().filter(|(_, state)| **state == BrokerState::Gone).map(|(&id, _)| id).collect();
+        let seen_live: Vec<_> = facts.answering.union(&facts.listed_live).copied().collect();
 
         if !partitions.is_empty() {
             self.partitions = partitions;
         }
+        if recreated && self.topic_recreated.last() != Some(&now) {
+            self.topic_recreated.push(now);
+            let excess = self.topic_recreated.len().saturating_sub(RECREATED_CAP);
+            self.topic_recreated.drain(..excess);
+        }
+        self.state_topics = state_topics;
+        self.brokers_gone.extend(gone_now.into_iter().map(|id| (id, now)));
+        self.brokers_seen.extend(seen_live);
         if !stale {
+            self.controllers_differ_since = two_controllers.then(|| self.controllers_differ_since.unwrap_or(now));
             self.no_controller_since = no_controller.then(|| self.no_controller_since.unwrap_or(now));
             self.placement_contradicted_since = contradicted.then(|| self.placement_contradicted_since.unwrap_or(now));
         }
@@ -155,7 +173,23 @@ impl Memory {
         if let Some(partition_count) = seen_now {
             self.offsets_topic = Some(SeenTopic { partition_count, last_seen: now });
         }
+        let listings = self.groups.listings.clone();
         self.learn_groups(snapshot, &answering, &served);
+        if listings != self.groups.listings || !self.ghosts.is_empty() {
+            self.learn_ghosts(snapshot, now);
+        }
+    }
+
+    /// Whether the offsets topic has just come back after it was proven gone, or was made anew between two looks: then
+    /// all leader epochs are 0 again.
+    fn recreated_now(&self, facts: &Facts<'_>, partitions: &BTreeMap<PartitionId, PartitionMemory>) -> bool {
+        if facts.stale || facts.partitions.is_empty() {
+            return false;
+        }
+        let was_gone = self.offsets_topic_gone_since.is_some_and(|since| millis_between(since, facts.now) >= GONE_MS);
+        let fell = |memory: &PartitionMemory| memory.epoch_fell.as_ref().is_some_and(|fell| fell.at == facts.now);
+        let anew = facts.partitions.values().all(|seen| seen.newest.leader_epoch == Some(0));
+        self.offsets_topic.is_some() && (was_gone || anew && partitions.values().any(fell))
     }
 
     /// Takes in what was concluded, so that the next report can say since when.
@@ -168,38 +202,6 @@ impl Memory {
             self.placement_proven_for = Some(partition_count);
         }
         self.headline = Some(status_after(self.headline.as_ref(), report.headline.status, report.observed_at));
-    }
-
-    fn partition_after(&self, facts: &Facts<'_>, partition: PartitionId, seen: &PartitionFacts<'_>) -> PartitionMemory {
-        let now = facts.now;
-        let before = self.partitions.get(&partition);
-        let mut after = before.cloned().unwrap_or_default();
-        if facts.stale {
-            return after;
-        }
-        let view = seen.newest;
-        let leadership = (view.leader, view.leader_epoch);
-        if before.is_some() && after.leadership != leadership {
-            after.leadership_since = Some(now);
-        }
-        after.leadership = leadership;
-        after.last_leader = view.leader.or(after.last_leader);
-        if !seen.eligible.is_empty() {
-            after.last_eligible.clone_from(&seen.eligible);
-        }
-        let keep = |holds: bool, since: Option<Timestamp>| holds.then(|| since.unwrap_or(now));
-        let leaderless = view.leader.is_none();
-        let mut eligible = if view.isr.is_empty() { seen.eligible.clone() } else { view.isr.clone() };
-        if eligible.is_empty() {
-            eligible.clone_from(&view.replicas);
-        }
-        let candidate = leaderless && !facts.answering_among(&eligible).is_empty();
-        after.leaderless_since = keep(leaderless, after.leaderless_since);
-        after.candidate_since = keep(candidate, after.candidate_since);
-        after.disagreeing_since = keep(!seen.agree, after.disagreeing_since);
-        let below = facts.min_isr(view.replicas.len()).is_some_and(|min| view.isr.len() < min);
-        after.below_min_since = keep(below && !leaderless, after.below_min_since);
-        after
     }
 }
 

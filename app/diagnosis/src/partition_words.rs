@@ -27,6 +27,10 @@ pub(crate) fn sentence(facts: &Facts<'_>, verdict: &PartitionVerdict) -> String 
             is(candidates),
             if *isr_hidden { "" } else { " and in sync" }
         ),
+        Cause::NoLeaderDirFailed { brokers } => format!(
+            "its coordinator's partition has no leader: its replica on {} is offline, although the broker is alive",
+            words::brokers(brokers)
+        ),
         Cause::CandidateRejoining { candidates } => format!(
             "its coordinator's partition has no leader yet; {} {} just back",
             words::brokers(candidates),
@@ -49,6 +53,9 @@ pub(crate) fn sentence(facts: &Facts<'_>, verdict: &PartitionVerdict) -> String 
             "brokers do not agree yet on its coordinator".to_owned()
         }
         Cause::Disagreement => "brokers disagree on its coordinator".to_owned(),
+        Cause::LeaderOutsideIsr { leader } => format!(
+            "its coordinator, broker {leader}, leads the partition without being in sync: its state contradicts itself"
+        ),
         Cause::Loading { leader } => format!("its coordinator, broker {leader}, is loading its partition"),
         Cause::CoordinatorSilent { leader } if stuck => {
             format!("its coordinator hangs, although its broker {leader} answers")

@@ -42,6 +42,8 @@ pub(crate) enum Cause {
     NoLeaderNoCandidate { eligible: Vec<BrokerId> },
     /// No leader although these eligible replicas live. `isr_hidden`: an old broker hides the ISR, so "possibly".
     NoLeaderCandidate { candidates: Vec<BrokerId>, isr_hidden: bool },
+    /// No leader; these eligible replicas are offline although their brokers live: their log directories have failed.
+    NoLeaderDirFailed { brokers: Vec<BrokerId> },
     /// No leader; the broker of an eligible replica answers, but the cluster does not list it as live yet.
     CandidateRejoining { candidates: Vec<BrokerId> },
     /// The leader's broker is gone (hard evidence); `successors` may be elected.
@@ -54,6 +56,8 @@ pub(crate) enum Cause {
     LeaderNotReachable { leader: BrokerId },
     /// The leader's broker has not been tried yet.
     NotLookedYet,
+    /// The leader is no member of its own ISR.
+    LeaderOutsideIsr { leader: BrokerId },
     /// The brokers that answer disagree on the leader.
     Disagreement,
     /// The coordinator is loading the partition.
@@ -93,7 +97,8 @@ pub(crate) fn judge(
     let step = Step { facts, proof, partition, seen, memory };
     let mut verdict = step.no_network().or_else(|| step.no_leader()).or_else(|| step.leader_not_answering());
     if verdict.is_none() {
-        verdict = step.disagreement().or_else(|| step.coordinator()).or_else(|| step.isr());
+        verdict = step.disagreement().or_else(|| step.coordinator());
+        verdict = verdict.or_else(|| step.leader_outside_isr()).or_else(|| step.isr());
     }
     let mut verdict = verdict.unwrap_or_else(|| step.working());
     verdict.served_by = step.served_by();
@@ -191,8 +196,10 @@ impl Step<'_, '_> {
         }
         let isr_hidden = self.isr_hidden();
         let eligible = if isr_hidden { self.seen.newest.replicas.clone() } else { self.eligible() };
-        let candidates: Vec<_> = eligible.iter().copied().filter(|&id| facts.electable(id)).collect();
-        let rejoining: Vec<_> = facts.answering_among(&eligible);
+        let candidates: Vec<_> = eligible.iter().copied().filter(|&id| facts.electable_for(self.seen, id)).collect();
+        let (failed, sound): (Vec<_>, Vec<_>) =
+            eligible.iter().copied().partition(|id| self.seen.failed_dirs.contains(id));
+        let rejoining: Vec<_> = facts.answering_among(&sound);
         let begun = self.memory.leaderless_since.unwrap_or(facts.now);
         let bound = facts.election_bound(self.memory.candidate_since.map_or(begun, |since| since.max(begun)));
         Some(if !candidates.is_empty() {
@@ -200,6 +207,8 @@ impl Step<'_, '_> {
             if facts.can_elect() { until(facts, bound, Status::Stuck, cause) } else { verdict(Status::Stuck, cause) }
         } else if !rejoining.is_empty() {
             until(facts, bound, Status::Stuck, Cause::CandidateRejoining { candidates: rejoining })
+        } else if !failed.is_empty() {
+            verdict(Status::Stuck, Cause::NoLeaderDirFailed { brokers: failed })
         } else {
             verdict(Status::Stuck, Cause::NoLeaderNoCandidate { eligible })
         })
@@ -238,8 +247,8 @@ impl Step<'_, '_> {
             return verdict(Status::Unknown, Cause::LeaderNotReachable { leader });
         }
         let mut remaining = self.eligible();
-        remaining.retain(|&id| id != leader && !facts.lost(id));
-        let successors: Vec<_> = remaining.iter().copied().filter(|&id| facts.electable(id)).collect();
+        remaining.retain(|&id| id != leader && !facts.lost(id) && !self.seen.failed_dirs.contains(&id));
+        let successors: Vec<_> = remaining.iter().copied().filter(|&id| facts.electable_for(self.seen, id)).collect();
         let enough = facts.min_isr(self.seen.newest.replicas.len()).is_none_or(|min| remaining.len() >= min);
         if successors.is_empty() {
             return verdict(Status::Stuck, Cause::LeaderGone { leader, successors });
@@ -249,6 +258,14 @@ impl Step<'_, '_> {
         }
         let cause = Cause::LeaderGone { leader, successors };
         if facts.can_elect() { until(facts, bound, Status::Stuck, cause) } else { verdict(Status::Stuck, cause) }
+    }
+
+    /// No broker writes such a state: a leader is always in sync with itself. Whether commits are ever acknowledged then
+    /// depends on replicas that are said to be in sync with a log which nobody keeps: that cannot be told.
+    fn leader_outside_isr(&self) -> Option<PartitionVerdict> {
+        let view = self.seen.newest;
+        let leader = view.leader.filter(|leader| !view.isr.is_empty() && !view.isr.contains(leader))?;
+        Some(verdict(Status::Unknown, Cause::LeaderOutsideIsr { leader }))
     }
 
     fn disagreement(&self) -> Option<PartitionVerdict> {

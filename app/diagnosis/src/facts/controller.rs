@@ -1,6 +1,6 @@
 //! Who can elect leaders and change ISRs: the quorum's leader (KRaft), or the controller that brokers name (ZooKeeper).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Controller, Facts, metadata};
 use crate::BrokerId;
@@ -123,5 +123,30 @@ impl Facts<'_> {
                 asked.iter().any(|quorum| in_vain(quorum)) && !asked.iter().any(|quorum| told(quorum))
             }
         }
+    }
+
+    /// Who names whom as controller, of the brokers that answer. ZooKeeper only: in KRaft the id is fiction.
+    pub(crate) fn controllers_named(&self) -> BTreeMap<BrokerId, Vec<BrokerId>> {
+        let mut named: BTreeMap<BrokerId, Vec<BrokerId>> = BTreeMap::new();
+        if self.kraft == Some(false) {
+            for &id in &self.answering {
+                if let Some(controller) = metadata(self.snapshot, id).and_then(|view| view.controller) {
+                    named.entry(controller).or_default().push(id);
+                }
+            }
+        }
+        named
+    }
+
+    /// The brokers that are named as controller and take themselves for it, where there are two of them or more. A
+    /// broker with an old view names a controller that knows better: that is no second one.
+    pub(crate) fn two_controllers(&self) -> Vec<BrokerId> {
+        let named = self.controllers_named();
+        let acting: Vec<_> = named.iter().filter(|(id, by)| by.contains(id)).map(|(&id, _)| id).collect();
+        if acting.len() > 1 { acting } else { Vec::new() }
+    }
+
+    pub(crate) fn controllers_differ(&self) -> bool {
+        !self.two_controllers().is_empty()
     }
 }

@@ -22,14 +22,26 @@ impl Facts<'_> {
     /// capped by the replication factor from 3.7 on (KAFKA-15583). `None` if no broker told.
     pub(crate) fn min_isr(&self, replicas: usize) -> Option<usize> {
         let (told, _) = self.told_min_isr()?;
-        let caps = self.snapshot.brokers.values().filter_map(release).any(|release| release >= (3, 7));
-        Some(if caps { told.min(replicas.max(1)) } else { told })
+        Some(if self.caps_min_isr() { told.min(replicas.max(1)) } else { told })
     }
 
     /// Whether the topic's own `min.insync.replicas` was told by a broker that answers. The brokers' default alone is
     /// no proof: the topic may override it.
     pub(crate) fn min_isr_verified(&self) -> bool {
         self.told_min_isr().is_some_and(|(_, verified)| verified)
+    }
+
+    /// The effective `min.insync.replicas` of a partition of another coordinator's topic. These topics have one of their
+    /// own (`transaction.state.log.min.isr`); `None` if no broker told it.
+    pub(crate) fn state_min_isr(&self, topic: &str, replicas: usize) -> Option<usize> {
+        let told = |sight: &BrokerSight| sight.state_topic_configs.known()?.get(topic)?.min_insync_replicas;
+        let told = self.answering.iter().filter_map(|id| self.snapshot.brokers.get(id)).filter_map(told).max()?;
+        let told = usize::try_from(told).unwrap_or(1).max(1);
+        Some(if self.caps_min_isr() { told.min(replicas.max(1)) } else { told })
+    }
+
+    fn caps_min_isr(&self) -> bool {
+        self.snapshot.brokers.values().filter_map(release).any(|release| release >= (3, 7))
     }
 
     /// The largest value that brokers tell: those that answer first, as what others said may be long out of date.

@@ -48,7 +48,7 @@ pub(crate) struct Rule {
 }
 
 /// All rules. The order breaks ties between findings of equal severity.
-const RULES: [&Rule; 20] = [
+const RULES: &[&Rule] = &[
     &no_leader_no_live_replica::RULE,
     &no_leader_live_replica::RULE,
     &leader_lost::RULE,

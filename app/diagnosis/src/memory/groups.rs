@@ -6,11 +6,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Memory;
+use super::{GHOSTS_CAP, Memory};
 use crate::facts::Facts;
 use crate::placement::partition_for;
 use crate::snapshot::{GroupListing, Snapshot};
+use crate::time::millis_between;
 use crate::{BrokerId, GroupId, PartitionId};
+
+/// How long after a change of leadership a listing of the old leader may still have its groups.
+const SETTLED_MS: i64 = 5_000;
 
 /// Every group ever listed in this run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +74,27 @@ impl Memory {
         for (broker, listing) in fresh.iter().filter(|(_, listing)| listing.code == 0) {
             groups.drop_deleted(served.get(broker).map_or(&[][..], Vec::as_slice), listing.at);
         }
+    }
+
+    /// Which groups are listed by a broker that does not coordinate them, although it has had the time to drop them.
+    pub(super) fn learn_ghosts(&mut self, snapshot: &Snapshot, now: Timestamp) {
+        let facts = Facts::draw(snapshot, self, now);
+        let mut ghosts = BTreeMap::new();
+        for (partition, ids) in &self.groups.by_partition {
+            let Some(leader) = facts.partitions.get(partition).and_then(|seen| seen.newest.leader) else { continue };
+            let since = self.partitions.get(partition).and_then(|seen| seen.leadership_since);
+            let stranger = |id: &BrokerId| {
+                let listed = self.groups.listings.get(id).copied().unwrap_or(now);
+                *id != leader && since.is_none_or(|since| millis_between(since, listed) > SETTLED_MS)
+            };
+            for id in ids {
+                let listed_by = self.groups.by_id.get(id).map(|group| &group.listed_by);
+                if ghosts.len() < GHOSTS_CAP && listed_by.is_some_and(|brokers| brokers.iter().any(stranger)) {
+                    ghosts.insert(id.clone(), self.ghosts.get(id).copied().unwrap_or(now));
+                }
+            }
+        }
+        self.ghosts = ghosts;
     }
 }
 

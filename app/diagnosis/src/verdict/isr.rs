@@ -42,8 +42,12 @@ impl Step<'_, '_> {
             let cause = Cause::BelowMinIsr { live, min, joining: Vec::new() };
             return until(facts, facts.election_bound(since), Status::Stuck, cause);
         }
-        let joining: Vec<_> =
-            view.replicas.iter().copied().filter(|id| !view.isr.contains(id) && facts.electable(*id)).collect();
+        let joining: Vec<_> = view
+            .replicas
+            .iter()
+            .copied()
+            .filter(|id| !view.isr.contains(id) && facts.electable_for(self.seen, *id))
+            .collect();
         let may_heal = live + joining.len() >= min && facts.can_elect();
         let cause = Cause::BelowMinIsr { live, min, joining };
         if may_heal {
