@@ -15,6 +15,7 @@ use crate::{BrokerId, PartitionId};
 
 mod bootstrap_unusable;
 mod broker_down;
+mod broker_ids_unknown;
 mod broker_not_reachable;
 mod brokers_disagree;
 mod commits_wait;
@@ -22,17 +23,27 @@ mod coordinator_failed;
 mod coordinator_loading;
 mod coordinator_silent;
 mod data_partition_without_leader;
+mod ghost_group;
 mod groups_not_listed;
 mod isr_below_min;
+mod leader_flapping;
 mod leader_lost;
+mod leader_outside_isr;
 mod leader_silent;
+mod log_dir_failed;
 mod no_controller;
 mod no_leader_live_replica;
 mod no_leader_no_live_replica;
 mod not_permitted;
+mod offsets_may_be_lost;
 mod offsets_topic_missing;
+mod partition_count_config;
 mod placement_differs;
 mod replication_factor;
+pub(crate) mod restart;
+mod served_but_not_found;
+mod topic_flaps;
+mod two_controllers;
 
 /// What rules read.
 pub(crate) struct Context<'a, 'b> {
@@ -49,8 +60,11 @@ pub(crate) struct Rule {
 
 /// All rules. The order breaks ties between findings of equal severity.
 const RULES: &[&Rule] = &[
+    &log_dir_failed::RULE,
+    &broker_ids_unknown::RULE,
     &no_leader_no_live_replica::RULE,
     &no_leader_live_replica::RULE,
+    &served_but_not_found::RULE,
     &leader_lost::RULE,
     &leader_silent::RULE,
     &coordinator_silent::RULE,
@@ -59,8 +73,15 @@ const RULES: &[&Rule] = &[
     &coordinator_failed::RULE,
     &no_controller::RULE,
     &offsets_topic_missing::RULE,
+    &topic_flaps::RULE,
     &placement_differs::RULE,
+    &partition_count_config::RULE,
+    &two_controllers::RULE,
     &brokers_disagree::RULE,
+    &leader_outside_isr::RULE,
+    &ghost_group::RULE,
+    &offsets_may_be_lost::RULE,
+    &leader_flapping::RULE,
     &broker_not_reachable::RULE,
     &not_permitted::RULE,
     &coordinator_loading::RULE,
@@ -246,6 +267,11 @@ pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Findi
 pub(crate) fn by(bound: &crate::report::Bound) -> String {
     let assumed = if bound.assumed { " (assumed: the time-out could not be read)" } else { "" };
     format!("by {}{assumed}", crate::time::clock(bound.at))
+}
+
+/// A time as Kafka's tools take it: `2026-11-29T12:00:00.000`, in UTC.
+pub(crate) fn datetime(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.000").to_string()
 }
 
 /// How to save the state of the offsets topic before anything is changed.

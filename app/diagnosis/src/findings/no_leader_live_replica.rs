@@ -19,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
         severity: "error until the time for an election has passed, then outage",
         opens: "No leader, although an in-sync replica lives.",
         closes: "A leader is there.",
+        shadows: &["served-but-not-found"],
         ..Entry::BLANK
     }],
     check,

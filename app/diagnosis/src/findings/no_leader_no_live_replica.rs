@@ -21,6 +21,7 @@ pub(super) const RULE: Rule = Rule {
         severity: "outage",
         opens: "Every broker that answers says \"no leader\", and no eligible replica lives.",
         closes: "An eligible replica is back.",
+        shadows: &["broker-ids-unknown"],
         ..Entry::BLANK
     }],
     check,

@@ -274,9 +274,12 @@ impl Sample {
         self.learn()
     }
 
-    /// FindCoordinator answers fit this partition count.
+    /// FindCoordinator answers fit this partition count, and so do the brokers' own settings.
     #[must_use]
     pub fn coordinators_use(mut self, count: i32) -> Self {
+        if count > 0 {
+            self = self.configs(|configs| configs.offsets_topic_num_partitions = Some(count));
+        }
         let actual = self.partition_count();
         self.coordinators(|id, leaders| {
             let partition = partition_for(id, count.min(actual.max(1)).max(1))?;
