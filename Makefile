@@ -48,6 +48,11 @@ test: need-rust need-node need-kafka need-chromium ## Check and test everything 
 	@$(call stage,real Kafka and the browser,test-kafka)
 	@echo; echo "How long each stage took:"; column -t -s '|' $(STAGES)
 
+.PHONY: truth
+truth: need-rust ## Measure how right Unstuck is about 64 public incidents (docs/truth.md)
+	$(CARGO) build --workspace
+	$(TARGET)/debug/unstuck drill --truth
+
 .PHONY: bench
 bench: build ## Measure a release build against real brokers
 	$(TARGET)/release/bench

@@ -12,13 +12,18 @@ use unstuck_diagnosis::{GroupId, Published};
 use unstuck_drill::scenario::Scenario;
 use unstuck_drill::scenario::model::Expect;
 use unstuck_drill::scenario::shipped;
+use unstuck_drill::scenario::truth::Truth;
 use unstuck_drill::scenario::value::{Partitions, Time};
 
+use super::truth::{Judged, judge};
 use super::watching::{Watching, simulated};
 use crate::cli::Failure;
 
 /// How long whoever plays by hand looks at a step of which nothing is expected.
 pub(super) const A_LOOK: Duration = Duration::from_secs(5);
+
+/// How long before a step that comes by itself a look at the one before it ends.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// The exit code if a scenario is not as it expects.
 const DIFFERS: u8 = 1;
@@ -32,6 +37,16 @@ pub(super) struct Outcome {
     pub(super) played: Duration,
     /// What was not as expected, in words.
     pub(super) differences: Vec<String>,
+    /// What was said that must never be said.
+    pub(super) broken_promises: Vec<String>,
+    /// How Unstuck did, if the scenario is a public case.
+    pub(super) judged: Option<Judged>,
+}
+
+impl Outcome {
+    fn is_as_expected(&self) -> bool {
+        self.differences.is_empty() && self.broken_promises.is_empty()
+    }
 }
 
 /// Checks scenarios by name or path; all that are built in, if none is named.
@@ -46,18 +61,18 @@ pub(crate) fn run(names: &[String]) -> Result<u8, Failure> {
     let mut text = String::new();
     let width = outcomes.keys().map(String::len).max().unwrap_or_default();
     for (name, outcome) in &outcomes {
-        let word = if outcome.differences.is_empty() { "ok    " } else { "DIFFERS" };
+        let word = if outcome.is_as_expected() { "ok    " } else { "DIFFERS" };
         let _ = writeln!(
             text,
             "{word:7} {name:width$}  {} expectations, {} of scenario time",
             outcome.expectations,
             Time(Duration::from_secs(outcome.played.as_secs())),
         );
-        for difference in &outcome.differences {
+        for difference in outcome.differences.iter().chain(&outcome.broken_promises) {
             let _ = writeln!(text, "        {}", difference.replace('\n', "\n        "));
         }
     }
-    let differing = outcomes.values().filter(|outcome| !outcome.differences.is_empty()).count();
+    let differing = outcomes.values().filter(|outcome| !outcome.is_as_expected()).count();
     if differing > 0 {
         let _ = writeln!(text, "\n{differing} of {} scenarios are not as they expect", outcomes.len());
     }
@@ -96,34 +111,64 @@ pub(super) fn check(name: &str, scenario: Arc<Scenario>) -> Outcome {
         let watching = Watching::begin(name, Arc::clone(&scenario));
         let begun = Instant::now();
         let mut outcome = Outcome::default();
-        look("the beginning", &scenario.expect, begun, &watching, &mut outcome).await;
-        for step in &scenario.step {
+        // A step that comes by itself would be missed by a longer look at the one before it.
+        let idle = |nth: usize| {
+            let after = scenario.step.get(nth).and_then(|next| next.after);
+            after.map_or(A_LOOK, |Time(after)| after.saturating_sub(MOMENT).min(A_LOOK))
+        };
+        let truth = |step: Option<&String>| scenario.truth.as_ref().filter(|truth| truth.step.as_ref() == step);
+        if scenario.expect.is_empty() && truth(None).is_none() {
+            sleep_until(begun + idle(0)).await;
+        }
+        look("the beginning", &scenario.expect, truth(None), begun, &watching, &mut outcome).await;
+        for (nth, step) in scenario.step.iter().enumerate() {
             watching.forget_verdicts();
             let Some(happened) = watching.next_step().await else { break };
-            look(&format!("step `{}`", step.name), &step.expect, happened, &watching, &mut outcome).await;
+            let place = format!("step `{}`", step.name);
+            if step.expect.is_empty() && truth(Some(&step.name)).is_none() {
+                sleep_until(happened + idle(nth + 1)).await;
+            }
+            look(&place, &step.expect, truth(Some(&step.name)), happened, &watching, &mut outcome).await;
         }
         outcome.played = begun.elapsed();
+        outcome.broken_promises = watching.broken_promises();
         watching.end().await;
         outcome
     })
 }
 
 /// Looks at the expectations of one step, each at its time.
-async fn look(place: &str, expectations: &[Expect], from: Instant, watching: &Watching, outcome: &mut Outcome) {
-    let mut expectations: Vec<&Expect> = expectations.iter().collect();
-    expectations.sort_by_key(|expect| expect.looked_at());
-    if expectations.is_empty() {
-        sleep_until(from + A_LOOK).await;
-    }
-    for expect in expectations {
-        let after = expect.looked_at().0;
+async fn look(
+    place: &str,
+    expectations: &[Expect],
+    truth: Option<&Truth>,
+    from: Instant,
+    watching: &Watching,
+    outcome: &mut Outcome,
+) {
+    let mut moments: Vec<(Time, Moment<'_>)> =
+        expectations.iter().map(|expect| (expect.looked_at(), Moment::Expect(expect))).collect();
+    moments.extend(truth.map(|truth| (truth.looked_at(), Moment::Truth(truth))));
+    moments.sort_by_key(|(after, _)| *after);
+    for (Time(after), moment) in moments {
         // Scenarios whose next step comes before that are refused when they are read.
         sleep_until(from + after).await;
-        outcome.expectations += 1;
-        for difference in differences(expect, watching) {
-            outcome.differences.push(format!("{place}, after {}: {difference}", Time(after)));
+        match moment {
+            Moment::Truth(truth) => outcome.judged = Some(judge(truth, watching)),
+            Moment::Expect(expect) => {
+                outcome.expectations += 1;
+                for difference in differences(expect, watching) {
+                    outcome.differences.push(format!("{place}, after {}: {difference}", Time(after)));
+                }
+            }
         }
     }
+}
+
+/// What is compared at a moment.
+enum Moment<'a> {
+    Expect(&'a Expect),
+    Truth(&'a Truth),
 }
 
 /// What is not as expected, now.
@@ -203,7 +248,7 @@ fn listed(slugs: &[&str]) -> String {
 }
 
 /// Every text in a value.
-fn texts(value: &impl serde::Serialize) -> Vec<String> {
+pub(super) fn texts(value: &impl serde::Serialize) -> Vec<String> {
     fn collect(value: serde_json::Value, into: &mut Vec<String>) {
         match value {
             serde_json::Value::String(text) => into.push(text),

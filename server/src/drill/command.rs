@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use unstuck_drill::scenario::value::Time;
 
-use super::{check, ctl, list, serve};
+use super::{check, ctl, list, serve, truth};
 use crate::cli::{Failure, LogArgs, block_on, seconds};
 use crate::config::Environment;
 
@@ -55,6 +55,9 @@ pub(crate) struct DrillArgs {
     /// Play scenarios in simulated time (all that are built in, if none is named), and say what is not as they expect
     #[arg(long, conflicts_with_all = ["listen", "ports", "headless"])]
     check: bool,
+    /// Play the public cases in simulated time (all of them, if no scenario is named), and print how Unstuck does
+    #[arg(long, conflicts_with_all = ["check", "listen", "ports", "headless"])]
+    truth: bool,
     /// Where to serve pages and API; port 0 takes a free one [default: 127.0.0.1:8080; with --headless 127.0.0.1:0]
     #[arg(short, long, value_name = "IP:PORT", requires = "scenarios")]
     pub(super) listen: Option<String>,
@@ -133,6 +136,7 @@ pub(crate) fn run(arguments: DrillArgs, environment: &Environment) -> Result<u8,
     match (&arguments.command, arguments.scenarios.as_slice()) {
         (Some(DrillCommand::Ctl(arguments)), _) => block_on(ctl::run(arguments)),
         (None, scenarios) if arguments.check => check::run(scenarios),
+        (None, scenarios) if arguments.truth => truth::run(scenarios),
         (None, []) => list::run(),
         (None, [scenario]) => block_on(serve::run(scenario, &arguments, environment)),
         (None, [first, ..]) => Err(Failure::usage(format!(

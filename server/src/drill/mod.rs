@@ -5,10 +5,12 @@ pub(crate) mod command;
 mod ctl;
 pub(crate) mod diagnose;
 mod list;
+mod promises;
 pub(crate) mod routes;
 mod serve;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod text;
+mod truth;
 mod watching;

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
+use unstuck_diagnosis::lookup::GroupLookup;
 use unstuck_diagnosis::memory::Memory;
 use unstuck_diagnosis::report::Status;
-use unstuck_diagnosis::{PartitionId, Published, Seq};
+use unstuck_diagnosis::{GroupId, PartitionId, Published, Seq};
 use unstuck_drill::scenario::Scenario;
 use unstuck_drill::serve::Drill;
 use unstuck_kafka::{ClusterConfig, Collector, Surroundings};
 
+use super::promises::Promises;
 use crate::poller;
 
 /// When simulated time begins. Any moment would do; a fixed one makes reports the same each time.
@@ -26,7 +28,7 @@ const EVENT: Duration = Duration::from_secs(60);
 
 /// A drill that is being watched in simulated time. Lives in the runtime of [`simulated`] only.
 pub(super) struct Watching {
-    drill: Drill,
+    drill: Rc<Drill>,
     seen: Rc<RefCell<Seen>>,
     collector: Collector,
 }
@@ -36,6 +38,7 @@ struct Seen {
     newest: Published,
     /// Every verdict on a coordinator since the last [`Watching::forget_verdicts`]: the first partition, and when.
     verdicts: BTreeMap<Status, (PartitionId, Timestamp)>,
+    promises: Promises,
 }
 
 /// Runs something in simulated time.
@@ -51,7 +54,8 @@ pub(super) fn simulated<T>(task: impl Future<Output = T>) -> T {
 impl Watching {
     /// Begins to watch a scenario at its beginning.
     pub(super) fn begin(name: &str, scenario: Arc<Scenario>) -> Self {
-        let drill = Drill::in_memory(name, scenario);
+        let promises = Promises::of(&scenario);
+        let drill = Rc::new(Drill::in_memory(name, scenario));
         let config = ClusterConfig::new(name, drill.bootstrap());
         let collector = Collector::start_with(config, Surroundings::simulated(drill.dialer(), BEGINNING));
         let mut snapshots = collector.snapshots();
@@ -59,12 +63,12 @@ impl Watching {
         let seq = |n| Seq { boot: "simulated".to_owned(), n };
         let memory = Memory::new(first.taken_at);
         let newest = poller::next_value(seq(0), Arc::clone(&first), memory, first.taken_at);
-        let seen = Rc::new(RefCell::new(Seen { newest, verdicts: BTreeMap::new() }));
-        let seeing = Rc::clone(&seen);
+        let seen = Rc::new(RefCell::new(Seen { newest, verdicts: BTreeMap::new(), promises }));
+        let (seeing, looked_at) = (Rc::clone(&seen), Rc::clone(&drill));
         tokio::task::spawn_local(async move {
             while snapshots.changed().await.is_ok() {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
-                let mut seen = seeing.borrow_mut();
+                let seen = &mut *seeing.borrow_mut();
                 let (n, now) = (seen.newest.seq.n + 1, snapshot.taken_at);
                 // Moved, not copied: it may hold a hundred thousand groups.
                 let memory = std::mem::replace(&mut seen.newest.memory, Memory::new(now));
@@ -74,6 +78,7 @@ impl Watching {
                 for (status, partition) in verdicts {
                     seen.verdicts.entry(status).or_insert((partition, now));
                 }
+                seen.promises.look(&seen.newest, &looked_at);
             }
         });
         Self { drill, seen, collector }
@@ -82,6 +87,16 @@ impl Watching {
     /// What Unstuck says now.
     pub(super) fn newest(&self) -> Published {
         self.seen.borrow().newest.clone()
+    }
+
+    /// What Unstuck says of a group now.
+    pub(super) fn lookup(&self, group: &str) -> GroupLookup {
+        self.seen.borrow().newest.lookup_one(&GroupId::from(group))
+    }
+
+    /// What was said so far that must never be said.
+    pub(super) fn broken_promises(&self) -> Vec<String> {
+        self.seen.borrow().promises.broken()
     }
 
     /// Whether a coordinator has had this verdict: which one, and how long after the beginning.

@@ -173,6 +173,8 @@ fn told(node: &Node, version: i16, number: i32, partition: &Partition) -> Metada
     let mut error = match leaderless {
         // 2.3 looked whether it was alive itself, not whether the leader was (seen on 2.3.1).
         true if node.release == Release::V2_3 && version >= 6 => code::LISTENER_NOT_FOUND,
+        // Alive, and without the listener that the client came by (KIP-226).
+        true if node.seen().without_listener.contains(&partition.leader) && version >= 6 => code::LISTENER_NOT_FOUND,
         true => code::LEADER_NOT_AVAILABLE,
         false => 0,
     };

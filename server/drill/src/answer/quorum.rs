@@ -15,7 +15,7 @@ const TOPIC: &str = "__cluster_metadata";
 /// After how long an observer that does not fetch is forgotten (`LeaderState.OBSERVER_SESSION_TIMEOUT_MS`).
 const OBSERVER_SESSION: Duration = Duration::from_secs(300);
 /// The beginning of every scenario, in milliseconds since 1970: 2026-01-01. The world knows no other clock.
-const BEGINNING: i64 = 1_767_225_600_000;
+pub(super) const BEGINNING: i64 = 1_767_225_600_000;
 
 /// Tells leader, voters and observers. A broker asks the controller; without one it waits, and so does the asker.
 pub(super) fn describe(world: &mut World, question: &Question<'_>) -> Answer {

@@ -1,17 +1,19 @@
-//! DescribeProducers, ListTransactions and DescribeTransactions (KIP-664). No transaction ever runs in a drill, so these
-//! tell only whether somebody answers.
+//! DescribeProducers, ListTransactions and DescribeTransactions (KIP-664). The only transactions of a drill are those
+//! that a scenario left open on a partition; no coordinator knows of them any more, which is what makes them hang.
 
-use unstuck_wire::schema::describe_producers_response::{PartitionResponse, TopicResponse};
+use unstuck_wire::schema::describe_producers_response::{PartitionResponse, ProducerState, TopicResponse};
 use unstuck_wire::schema::describe_transactions_response::TransactionState;
 use unstuck_wire::schema::{
     DescribeProducersResponseData, DescribeTransactionsResponseData, ListTransactionsResponseData,
 };
 
+use super::quorum::BEGINNING;
 use super::words::code::{
     INVALID_REQUEST, NOT_LEADER, TOPIC_DENIED, TRANSACTIONAL_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION,
 };
 use super::words::{text, words};
 use super::{Answer, Question, read, say};
+use crate::scenario::model::OpenTransaction;
 use crate::world::World;
 
 const STATES: [&str; 8] = [
@@ -25,7 +27,7 @@ const STATES: [&str; 8] = [
     "PrepareEpochFence",
 ];
 
-/// Nobody produces; each replica says so, leader or not, others that they do not lead (`activeProducerState`).
+/// Who has a transaction open; each replica says so, leader or not, others that they do not lead (`activeProducerState`).
 pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> Answer {
     let request = read!(question, DescribeProducersRequestData);
     let Some(node) = world.node(question.broker) else { return Answer::Close };
@@ -45,7 +47,10 @@ pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> 
                         (None, Some(partition)) if !partition.replicas.contains(&question.broker) => NOT_LEADER,
                         (None, Some(_)) => 0,
                     };
+                    let open = node.seen().partition(name, *number).filter(|_| error_code == 0);
+                    let open = open.and_then(|partition| partition.open_transaction);
                     PartitionResponse {
+                        active_producers: open.iter().map(producer).collect(),
                         partition_index: *number,
                         error_code,
                         error_message: (!matches!(error_code, 0 | NOT_LEADER)).then(|| text(words(error_code))),
@@ -57,6 +62,19 @@ pub(super) fn describe_producers(world: &mut World, question: &Question<'_>) -> 
         })
         .collect();
     say!(question, DescribeProducersResponseData { topics, ..Default::default() })
+}
+
+/// A producer that has not been heard of since it began its transaction.
+fn producer(open: &OpenTransaction) -> ProducerState {
+    ProducerState {
+        producer_id: open.producer_id,
+        producer_epoch: 0,
+        last_sequence: 0,
+        last_timestamp: BEGINNING - i64::try_from(open.age.0.as_millis()).unwrap_or(0),
+        coordinator_epoch: -1,
+        current_txn_start_offset: open.start,
+        ..Default::default()
+    }
 }
 
 /// There are none.

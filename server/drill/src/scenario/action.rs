@@ -203,6 +203,9 @@ pub struct View {
     /// Topics that it does not see.
     #[serde(default)]
     pub missing_topics: Vec<String>,
+    /// Whom it names as coordinator of every group, whoever leads; need not be a broker of the cluster.
+    #[serde(default)]
+    pub coordinator: Option<i32>,
 }
 
 /// A fault: which requests it meets, and what happens to them.

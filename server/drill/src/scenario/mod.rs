@@ -5,6 +5,7 @@ pub mod action;
 pub mod apis;
 mod check;
 mod either;
+mod groups;
 pub mod model;
 mod places;
 mod problem;
@@ -13,6 +14,7 @@ mod read;
 mod reference;
 pub mod schema;
 pub mod shipped;
+pub mod truth;
 pub mod value;
 mod wording;
 

@@ -7,7 +7,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::action::{Action, Fault, View};
+use super::truth::Truth;
 use super::value::{Partitions, Size, Time};
+
+pub(crate) use super::groups::NUMBER;
+pub use super::groups::{Group, GroupType, Member, Members, Offsets, Rebalances};
 
 /// A cluster that fails on purpose, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -46,6 +50,9 @@ pub struct Scenario {
     /// What happens, in order.
     #[serde(default)]
     pub step: Vec<Step>,
+    /// What is true of it, where it is a public case.
+    #[serde(default)]
+    pub truth: Option<Truth>,
     /// Accept what contradicts itself (a leader that is no replica, an ISR outside of the replicas): the scenario is
     /// about exactly that.
     #[serde(default)]
@@ -153,7 +160,7 @@ impl std::fmt::Display for Setting {
 }
 
 /// What is particular about one broker.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Broker {
     /// Its rack.
@@ -174,9 +181,32 @@ pub struct Broker {
     /// The number of offsets partitions that it hashes with; brokers read it once, when they start.
     #[serde(default)]
     pub partition_count: Option<i32>,
+    /// Whether it has the listener that clients use. Without it, it is alive for the others, clients are not told its
+    /// address, and the partitions that it leads have no leader for them (error 72).
+    #[serde(default = "yes")]
+    pub listener: bool,
     /// Its log directories. `/var/lib/kafka` if none is named.
     #[serde(default)]
     pub log_dirs: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for Broker {
+    fn default() -> Self {
+        Self {
+            rack: None,
+            release: None,
+            advertised: None,
+            configs: BTreeMap::new(),
+            state: BrokerState::default(),
+            partition_count: None,
+            listener: true,
+            log_dirs: Vec::new(),
+        }
+    }
 }
 
 /// How a broker is.
@@ -254,6 +284,21 @@ pub struct Partition {
     /// How the coordinator of an offsets partition is at the beginning.
     #[serde(default)]
     pub coordinator: Option<Coordinator>,
+    /// A transaction that was begun and never ended.
+    #[serde(default)]
+    pub open_transaction: Option<OpenTransaction>,
+}
+
+/// A transaction that is open on a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OpenTransaction {
+    /// Who began it.
+    pub producer_id: i64,
+    /// Its first offset: what comes after it is not seen by readers of committed data.
+    pub start: i64,
+    /// For how long it has been open at the beginning.
+    pub age: Time,
 }
 
 impl Topic {
@@ -284,107 +329,6 @@ pub enum Coordinator {
     Loading,
     /// Failed to load: answers 16 (new coordinator, from 3.7 on), or serves without what it could not read (before).
     Failed,
-}
-
-/// A group, or many alike.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Group {
-    /// Its id. With `count`, `{n}` in it is replaced by the number, from 1.
-    pub id: String,
-    /// How many such groups. 1 if not said.
-    #[serde(default)]
-    pub count: Option<u32>,
-    /// Its type.
-    #[serde(default)]
-    pub r#type: GroupType,
-    /// Its state, as Kafka names it (`Stable`, `Empty`, `PreparingRebalance`, …). `Stable` with members, `Empty` without.
-    #[serde(default)]
-    pub state: Option<String>,
-    /// How many members, or each of them.
-    #[serde(default)]
-    pub members: Members,
-    /// Committed offsets: per topic one number for all partitions, or one number per partition (-1: none).
-    #[serde(default)]
-    pub offsets: BTreeMap<String, Offsets>,
-}
-
-/// What stands for the number in the id of one of many groups.
-pub(crate) const NUMBER: &str = "{n}";
-
-impl Group {
-    /// Whether this group, or one of these many, has this id.
-    #[must_use]
-    pub fn stands_for(&self, id: &str) -> bool {
-        let (Some(count), Some((before, after))) = (self.count, self.id.split_once(NUMBER)) else {
-            return self.id == id;
-        };
-        let number = id.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-        number.is_some_and(|number| {
-            number.parse::<u32>().is_ok_and(|n| (1..=count).contains(&n) && n.to_string() == number)
-        })
-    }
-}
-
-/// A group's type. Members of consumer, share and streams groups exist only in the file: real clients can join groups
-/// of a drill with the classic protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum GroupType {
-    /// The classic consumer protocol.
-    #[default]
-    Classic,
-    /// Kafka Connect workers.
-    Connect,
-    /// The protocol of KIP-848 (4.0; a preview in 3.9).
-    Consumer,
-    /// A share group of KIP-932 (4.1).
-    Share,
-    /// A streams group of KIP-1071 (4.1).
-    Streams,
-    /// Only committed offsets, no members ever (a "simple" consumer).
-    Simple,
-}
-
-/// Members of a group.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
-pub enum Members {
-    /// So many.
-    Count(u32),
-    /// These.
-    Each(Vec<Member>),
-}
-
-impl Default for Members {
-    fn default() -> Self {
-        Self::Count(0)
-    }
-}
-
-/// A member of a group.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Member {
-    /// The client id.
-    #[serde(default)]
-    pub client_id: Option<String>,
-    /// The host that it connects from, such as `/10.0.0.7`.
-    #[serde(default)]
-    pub host: Option<String>,
-    /// The `group.instance.id` of a static member.
-    #[serde(default)]
-    pub instance_id: Option<String>,
-}
-
-/// Committed offsets in one topic.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-#[schemars(untagged)]
-pub enum Offsets {
-    /// The same in each partition.
-    Each(i64),
-    /// By partition; -1 for none.
-    By(Vec<i64>),
 }
 
 /// What the account that looks may not see or ask.

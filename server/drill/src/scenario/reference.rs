@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 /// The parts in order: the name in the schema, and the heading. The empty name is the file itself.
-const PARTS: [(&str, &str); 27] = [
+const PARTS: [(&str, &str); 30] = [
     ("", "The file: keys at the top"),
     ("Cluster", "`[cluster]`"),
     ("Broker", "`[broker.ID]`"),
     ("Topic", "`[topic.NAME]`"),
     ("Partition", "`[[topic.NAME.partition]]`"),
+    ("OpenTransaction", "`open-transaction` of a partition"),
     ("Group", "`[[group]]`"),
+    ("Rebalances", "`rebalances` of a group"),
     ("Member", "Members of a group"),
     ("View", "`[[view]]`, and the action `view`"),
     ("SetPartitions", "Partitions in `view`; the actions `set` and `write-zookeeper`"),
@@ -30,6 +32,7 @@ const PARTS: [(&str, &str); 27] = [
     ("LogDir", "The actions `fail-log-dir` and `repair-log-dir`"),
     ("Advertise", "The action `advertise`"),
     ("Expect", "`[[expect]]` and `[[step.expect]]`"),
+    ("Truth", "`[truth]`"),
     ("Coordinator", "States of a coordinator"),
     ("BrokerState", "States of a broker"),
     ("GroupType", "Types of groups"),

@@ -46,9 +46,18 @@ fn how(nearest: &str) -> &'static str {
     }
 }
 
-/// The names of all scenarios that are built in, alphabetically.
+/// The folder of public cases that teach nothing which a drill does not show better: they are played to measure, and by
+/// their path, and not listed.
+const CASES: &str = "cases/";
+
+/// The names of all scenarios that are built in as drills, alphabetically.
 #[must_use]
 pub fn names() -> Vec<String> {
+    all_names().into_iter().filter(|name| !name.starts_with(CASES)).collect()
+}
+
+/// The names of all files, drills or not.
+fn all_names() -> Vec<String> {
     let mut names: Vec<String> =
         Files::iter().filter_map(|file| Some(file.strip_suffix(".toml")?.to_owned())).collect();
     names.sort();
@@ -62,14 +71,20 @@ pub fn text(name: &str) -> Option<String> {
     String::from_utf8(file.data.into_owned()).ok()
 }
 
-/// All scenarios that are built in, by name; one that cannot be read with what is wrong with it (which tests exclude).
+/// All drills that are built in, by name; one that cannot be read with what is wrong with it (which tests exclude).
 #[must_use]
 pub fn shipped() -> Vec<(String, Result<Scenario, ScenarioErrors>)> {
+    everything().into_iter().filter(|(name, _)| !name.starts_with(CASES)).collect()
+}
+
+/// All scenarios that are built in: drills, and public cases that are no drill (`cases/NAME`).
+#[must_use]
+pub fn everything() -> Vec<(String, Result<Scenario, ScenarioErrors>)> {
     let with_scenario = |name: String| {
         let scenario = read(&text(&name)?, &format!("{name}.toml"));
         Some((name, scenario))
     };
-    names().into_iter().filter_map(with_scenario).collect()
+    all_names().into_iter().filter_map(with_scenario).collect()
 }
 
 /// The scenario of this name that is built in.
@@ -104,14 +119,16 @@ pub fn load(name_or_path: &str) -> Result<Named, LoadError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     /// The first line of each file, by which editors complete and check keys (Taplo, Even Better TOML).
-    const SCHEMA_LINE: &str = "#:schema ../scenario.schema.json\n";
+    const SCHEMA_LINE: &str = "../scenario.schema.json\n";
 
     #[test]
     fn each_shipped_scenario_reads() {
-        let shipped = shipped();
+        let shipped = everything();
         assert!(shipped.iter().any(|(name, _)| name == "broker-lost"), "the one that `make run` shows");
         let wrong: Vec<String> =
             shipped.iter().filter_map(|(_, scenario)| Some(scenario.as_ref().err()?.to_string())).collect();
@@ -120,9 +137,31 @@ mod tests {
 
     #[test]
     fn each_shipped_scenario_names_its_schema() {
+        let line = |name: &str| format!("#:schema {}{SCHEMA_LINE}", if name.starts_with(CASES) { "../" } else { "" });
         let without: Vec<String> =
-            names().into_iter().filter(|name| !text(name).expect("it is there").starts_with(SCHEMA_LINE)).collect();
-        assert!(without.is_empty(), "must begin with `{}`: {without:?}", SCHEMA_LINE.trim());
+            all_names().into_iter().filter(|name| !text(name).expect("it is there").starts_with(&line(name))).collect();
+        assert!(without.is_empty(), "must begin with `#:schema ` and the path of the schema: {without:?}");
+    }
+
+    /// Numbers of the public cases, and where there is a gap between them.
+    #[test]
+    fn each_public_case_has_one_scenario() {
+        let mut cases: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, scenario) in everything() {
+            let Some(truth) = scenario.expect("each reads").truth else { continue };
+            cases.entry(truth.case).or_default().push(name);
+        }
+        let twice: Vec<_> = cases.iter().filter(|(_, names)| names.len() > 1).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+        assert_eq!(cases.len(), 64, "{:?}", cases.keys());
+        let without: Vec<String> = everything()
+            .into_iter()
+            .filter(|(name, scenario)| {
+                name.starts_with(CASES) && scenario.as_ref().is_ok_and(|scenario| scenario.truth.is_none())
+            })
+            .map(|(name, _)| name)
+            .collect();
+        assert!(without.is_empty(), "only what is measured is there: {without:?}");
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl World {
             image: Arc::new(Image::default()),
             logs: BTreeMap::new(),
             memberships: BTreeMap::new(),
+            restless: BTreeMap::new(),
             members_watched: false,
             faults: scenario.fault.clone(),
             acl: scenario.acl.clone(),
@@ -151,6 +152,7 @@ impl World {
             partition.end = said.end.unwrap_or(partition.end);
             partition.elr.extend(&said.elr);
             partition.offline_on.extend(&said.offline_on);
+            partition.open_transaction = said.open_transaction.or(partition.open_transaction);
         }
         partition.lagging = match &isr {
             Some(isr) => partition.replicas.iter().copied().filter(|id| !isr.contains(id)).collect(),
@@ -187,6 +189,7 @@ impl World {
         for number in 1..=group.count.unwrap_or(1) {
             let id =
                 if group.count.is_some() { group.id.replace("{n}", &number.to_string()) } else { group.id.clone() };
+            self.rebalance_again_and_again(&id, group.rebalances.as_ref());
             if let Some(partition) = self.place(&id, count) {
                 self.logs.entry(partition).or_default().insert(id, Arc::clone(&state));
             }
@@ -274,6 +277,7 @@ fn nodes(scenario: &Scenario) -> BTreeMap<i32, Node> {
                 // Where a broker listens is told later; nobody connects to a controller.
                 advertised: ("127.0.0.1".to_owned(), if is_broker { 0 } else { 9093 }),
                 listens: ("127.0.0.1".to_owned(), if is_broker { 0 } else { 9093 }),
+                listener: said.listener,
                 state: said.state,
                 static_configs: configs.clone(),
                 default_configs: BTreeMap::new(),

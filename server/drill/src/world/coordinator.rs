@@ -82,6 +82,11 @@ impl World {
             return Err(NOT_AVAILABLE);
         }
         let node = &self.nodes[&broker];
+        if let Some(named) = node.view.as_ref().and_then(|view| view.coordinator) {
+            let known = node.seen().brokers.get(&named).map(|endpoint| (endpoint.host.clone(), endpoint.port));
+            let (host, port) = known.unwrap_or_else(|| (format!("broker-{named}.invalid"), 9092));
+            return Ok((named, host, port));
+        }
         let partition = self.place(group, node.count).ok_or(NOT_AVAILABLE)?;
         let leader = node.seen().leader(OFFSETS_TOPIC, partition).ok_or(NOT_AVAILABLE)?;
         let endpoint = node.seen().brokers.get(&leader).ok_or(NOT_AVAILABLE)?;

@@ -35,7 +35,7 @@ impl World {
     #[must_use]
     pub fn reachable(&self, broker: i32) -> Reachable {
         let Some(node) = self.nodes.get(&broker).filter(|node| node.is_broker) else { return Reachable::Refused };
-        if node.state == BrokerState::Stopped || !node.up {
+        if node.state == BrokerState::Stopped || !node.up || !node.listener {
             return Reachable::Refused;
         }
         let whole = |kind: FaultKind| self.faults.iter().any(|fault| fault.r#do == kind && concerns(fault, broker));

@@ -1,6 +1,6 @@
 //! What a broker believes about the cluster: its metadata cache.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{OFFSETS_TOPIC, Topic, World};
@@ -12,8 +12,10 @@ use crate::scenario::model::Mode;
 pub struct Image {
     /// The controller (ZooKeeper; in KRaft brokers name a random live one instead).
     pub controller: Option<i32>,
-    /// Brokers held for live, by id.
+    /// Brokers held for live that have the listener of clients, by id.
     pub brokers: BTreeMap<i32, Endpoint>,
+    /// Brokers held for live that lack it.
+    pub without_listener: BTreeSet<i32>,
     /// Topics by name.
     pub topics: BTreeMap<String, Arc<Topic>>,
 }
@@ -52,11 +54,17 @@ impl World {
             brokers: self
                 .nodes
                 .values()
-                .filter(|node| node.is_broker && node.registered)
+                .filter(|node| node.is_broker && node.registered && node.listener)
                 .map(|node| {
                     let (host, port) = node.advertised.clone();
                     (node.id, Endpoint { host, port, rack: node.rack.clone() })
                 })
+                .collect(),
+            without_listener: self
+                .nodes
+                .values()
+                .filter(|node| node.is_broker && node.registered && !node.listener)
+                .map(|node| node.id)
                 .collect(),
             topics: self.topics.clone(),
         });

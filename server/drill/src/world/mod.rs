@@ -12,12 +12,14 @@ mod coordinator;
 mod faults;
 mod for_admin;
 mod for_answers;
+mod for_checks;
 mod groups;
 mod image;
 mod isr;
 mod membership;
 mod node;
 mod reassign;
+mod rebalances;
 mod status;
 mod timeline;
 mod topic;
@@ -47,7 +49,7 @@ use self::timeline::Timeline;
 pub use self::topic::{Partition, Topic};
 use crate::scenario::Scenario;
 use crate::scenario::action::Fault;
-use crate::scenario::model::{Acl, Implementation, Mode, Release};
+use crate::scenario::model::{Acl, Implementation, Mode, Rebalances, Release};
 
 /// The topic that holds groups and their committed offsets.
 pub const OFFSETS_TOPIC: &str = unstuck_diagnosis::OFFSETS_TOPIC;
@@ -74,6 +76,8 @@ pub struct World {
     logs: BTreeMap<i32, OffsetsLog>,
     /// Groups with members that are really connected.
     memberships: BTreeMap<String, Membership>,
+    /// Groups that rebalance again and again.
+    restless: BTreeMap<String, Rebalances>,
     /// Whether a timer looks after them.
     members_watched: bool,
     faults: Vec<Fault>,
@@ -119,6 +123,8 @@ enum Timer {
     Loaded,
     /// Members of groups that were not heard of for their session time-out are taken out.
     Members,
+    /// A restless group begins a rebalance, or has done with it.
+    Rebalances { group: String, begins: bool },
     /// The step with this number is due.
     Step(usize),
 }
@@ -254,6 +260,7 @@ impl World {
             Timer::OffsetsTopicCreated { by } => self.create_offsets_topic(by),
             Timer::Loaded => self.changed(),
             Timer::Members => self.watch_members(),
+            Timer::Rebalances { group, begins } => self.group_rebalances(&group, begins),
             Timer::Step(number) => self.step_due(number),
         }
     }

@@ -24,6 +24,8 @@ pub struct Node {
     pub(super) listens: (String, u16),
     /// The address that it advertises, host and port.
     pub advertised: (String, u16),
+    /// Whether it has the listener that clients use.
+    pub listener: bool,
     /// How it is.
     pub state: BrokerState,
     /// Settings that were set, statically or later: what is in force.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::OffsetsLog;
+use crate::scenario::model::OpenTransaction;
 
 /// A topic.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +43,8 @@ pub struct Partition {
     pub bytes: u64,
     /// The log's end offset.
     pub end: i64,
+    /// A transaction that was begun and never ended.
+    pub open_transaction: Option<OpenTransaction>,
     /// While it is reassigned: the replicas that it shall have.
     pub target: Option<Vec<i32>>,
     /// While it is reassigned: the replicas that it had.

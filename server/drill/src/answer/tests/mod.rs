@@ -1,5 +1,6 @@
 //! Answers, asked of worlds without any socket.
 
+mod odd_clusters;
 mod recorded;
 mod situations;
 mod versions;

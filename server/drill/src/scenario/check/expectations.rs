@@ -44,7 +44,7 @@ impl Check<'_> {
         }
     }
 
-    fn status(&mut self, path: &str, word: &str) {
+    pub(super) fn status(&mut self, path: &str, word: &str) {
         if Status::from_slug(word).is_none() {
             let known = Status::WORST_FIRST.map(Status::slug);
             let nearest = did_you_mean(word, known);

@@ -3,9 +3,10 @@
 use unstuck_diagnosis::OFFSETS_TOPIC;
 
 use super::Check;
-use crate::scenario::model::{Group, GroupType, Members, NUMBER, Offsets, Release};
+use crate::scenario::model::{Group, GroupType, Members, NUMBER, Offsets, Rebalances, Release};
 use crate::scenario::places::join;
 use crate::scenario::problem::{did_you_mean, list};
+use crate::scenario::value::Time;
 
 /// The most groups of one entry.
 const MOST_GROUPS: u32 = 1_000_000;
@@ -13,6 +14,9 @@ const MOST_GROUPS: u32 = 1_000_000;
 const MOST_MEMBERS: usize = 10_000;
 /// The longest id in bytes: what fits a string of the protocol, whose length has 16 bits.
 const LONGEST_ID: usize = 32_767;
+
+/// The shortest time from rebalance to rebalance.
+const SHORTEST_ROUND: Time = Time(std::time::Duration::from_millis(100));
 
 impl Check<'_> {
     pub(super) fn groups(&mut self) {
@@ -27,6 +31,19 @@ impl Check<'_> {
             if let Some(id) = twice {
                 self.wrong(format!("{path}.id"), format!("there is a group `{id}` already"));
             }
+        }
+    }
+
+    fn rebalances(&mut self, path: &str, group: &Group, rebalances: &Rebalances) {
+        if rebalances.every < SHORTEST_ROUND {
+            self.wrong(format!("{path}.every"), format!("it must be at least {SHORTEST_ROUND}"));
+        }
+        self.time(format!("{path}.every"), Some(rebalances.every));
+        if rebalances.takes.is_some_and(|takes| takes >= rebalances.every) {
+            self.wrong(format!("{path}.takes"), format!("it must be over before the next: {}", rebalances.every));
+        }
+        if !matches!(group.r#type, GroupType::Classic | GroupType::Connect) || group.members == Members::Count(0) {
+            self.wrong(path, "only classic groups with members rebalance like that");
         }
     }
 
@@ -51,6 +68,9 @@ impl Check<'_> {
         } else if group.id.is_empty() && group.r#type != GroupType::Simple {
             let what = "it is empty: Kafka allows that for `type = \"simple\"` only";
             self.wrong(format!("{path}.id"), what);
+        }
+        if let Some(rebalances) = &group.rebalances {
+            self.rebalances(&format!("{path}.rebalances"), group, rebalances);
         }
         self.group_type(path, group.r#type);
         self.state(path, group);

@@ -17,6 +17,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,6 +56,9 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<(String, String)> {
         check.expect(&format!("expect[{nth}]"), expect);
     }
     check.steps();
+    if let Some(truth) = &scenario.truth {
+        check.truth(truth);
+    }
     check.problems
 }
 

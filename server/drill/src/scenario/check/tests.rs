@@ -3,6 +3,8 @@
 mod by_hand;
 mod damage;
 mod limits;
+mod rebalances;
+mod truth;
 
 use crate::scenario::read;
 

@@ -78,6 +78,7 @@ impl Check<'_> {
             self.no_elr(&format!("{path}.elr"));
         }
         self.epoch_and_end(path, partition.epoch, partition.end);
+        self.time(format!("{path}.open-transaction.age"), partition.open_transaction.map(|open| open.age));
         // Where the replicas follow from the rest of the topic they differ by partition; the first that does not fit
         // speaks for all.
         let before = self.problems.len();
