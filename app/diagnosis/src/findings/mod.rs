@@ -13,7 +13,9 @@ use crate::report::{Evidence, Finding, PlacementProof, Remedy, Severity, Strengt
 use crate::verdict::{Cause, PartitionVerdict};
 use crate::{BrokerId, PartitionId};
 
+mod advertised_address;
 mod bootstrap_unusable;
+mod broker_counts_none;
 mod broker_down;
 mod broker_ids_unknown;
 mod broker_not_reachable;
@@ -27,12 +29,14 @@ mod data_partition_single_copy;
 mod data_partition_without_leader;
 mod ghost_group;
 mod groups_not_listed;
+mod hanging_transaction;
 mod isr_below_min;
 mod leader_flapping;
 mod leader_lost;
 mod leader_outside_isr;
 mod leader_silent;
 mod leader_skew;
+mod listener_missing;
 mod log_dir_failed;
 mod min_isr_without_headroom;
 mod no_controller;
@@ -43,10 +47,15 @@ mod offsets_may_be_lost;
 mod offsets_topic_missing;
 mod one_holds_all;
 mod partition_count_config;
+mod partition_large;
 mod placement_differs;
+mod reassignment_running;
 mod replication_factor;
 pub(crate) mod restart;
+#[cfg(test)]
+mod rolling_restart;
 mod served_but_not_found;
+mod state_topics;
 mod topic_flaps;
 mod two_controllers;
 mod unclean_election_enabled;
@@ -67,6 +76,7 @@ pub(crate) struct Rule {
 
 /// All rules. The order breaks ties between findings of equal severity.
 const RULES: &[&Rule] = &[
+    &listener_missing::RULE,
     &log_dir_failed::RULE,
     &broker_ids_unknown::RULE,
     &no_leader_no_live_replica::RULE,
@@ -80,6 +90,7 @@ const RULES: &[&Rule] = &[
     &coordinator_failed::RULE,
     &no_controller::RULE,
     &offsets_topic_missing::RULE,
+    &broker_counts_none::RULE,
     &topic_flaps::RULE,
     &placement_differs::RULE,
     &partition_count_config::RULE,
@@ -88,7 +99,12 @@ const RULES: &[&Rule] = &[
     &leader_outside_isr::RULE,
     &ghost_group::RULE,
     &offsets_may_be_lost::RULE,
+    &state_topics::RULE,
+    &hanging_transaction::RULE,
     &leader_flapping::RULE,
+    &partition_large::RULE,
+    &advertised_address::RULE,
+    &reassignment_running::RULE,
     &broker_not_reachable::RULE,
     &not_permitted::RULE,
     &coordinator_loading::RULE,
