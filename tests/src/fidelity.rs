@@ -95,6 +95,8 @@ fn stale(snapshot: &Snapshot, since: Timestamp) -> Option<String> {
             ("configs", sight.configs.known().map(|fact| fact.at)),
             ("quorum", sight.quorum.known().map(|fact| fact.at)),
             ("canaries", sight.canaries.values().map(|canary| canary.at).min()),
+            ("log directories", sight.log_dirs.known().map(|fact| fact.at)),
+            ("open transactions", sight.open_transactions.known().map(|fact| fact.at)),
         ];
         if let Some((what, _)) = times.into_iter().find(|(_, at)| old(*at)) {
             return Some(format!("{what} of broker {id}"));
@@ -117,14 +119,19 @@ fn facts(snapshot: &Snapshot, addresses: &BTreeMap<i32, String>) -> Result<BTree
     let brokers = value["brokers"].as_object_mut().context("brokers")?;
     for sight in brokers.values_mut().filter(|sight| !sight["contact"]["trouble"].is_null()) {
         // Which of these it was about to answer when it died is a matter of moments.
-        const LAST: [&str; 8] = [
+        const LAST: [&str; 13] = [
             "canaries_unanswered_since",
             "configs",
             "coordinators",
             "describe_cluster_permitted",
             "elr",
             "groups",
+            "log_dirs",
+            "open_transactions",
+            "producers",
             "quorum",
+            "reassignments",
+            "state_topic_configs",
             "topic_configs",
         ];
         LAST.iter().for_each(|fact| sight[fact] = Value::Null);
@@ -179,6 +186,13 @@ fn flatten(path: &str, value: &Value, facts: &mut BTreeMap<String, String>) {
         }
         _ if ["round_trip_ms", "deadline_ms", "attempts"].contains(&name) => {
             facts.insert(path.to_owned(), "a number".to_owned());
+        }
+        // A drill's disks are as large as it likes; which replicas lie on them is compared.
+        _ if ["bytes", "total_bytes", "usable_bytes"].contains(&name) => {
+            facts.insert(path.to_owned(), "a size".to_owned());
+        }
+        Value::String(_) if name == "dir" || (name == "path" && path.contains("/log_dirs/")) => {
+            facts.insert(path.to_owned(), "a path".to_owned());
         }
         Value::String(_) if name == "cluster_id" => {
             facts.insert(path.to_owned(), "an id".to_owned());

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::facts::{Controller, Facts, metadata};
+use crate::facts::{Facts, metadata};
 use crate::findings::{self, Context};
 use crate::memory::Memory;
 use crate::report::{
-    BootstrapReport, BrokerReport, BrokerState, CouldNotObserve, DataPartitionsReport, Finding, OffsetsTopicReport,
-    PartitionReport, PlacementProof, Report, Shard, Status, TopicPresence, ViewReport,
+    BootstrapReport, BrokerReport, BrokerState, DataPartitionsReport, Finding, OffsetsTopicReport, PartitionReport,
+    Report, Shard, Status, TopicPresence, ViewReport,
 };
 use crate::snapshot::{Observed, Snapshot};
 use crate::verdict::{PartitionVerdict, judge, shard_word, since};
-use crate::{BrokerId, PartitionId, headline, partition_words, placement_proof, time, what_if, words};
+use crate::{BrokerId, PartitionId, could_not, headline, partition_words, placement_proof, time, what_if, words};
 
 /// What a diagnosis is made from.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub fn diagnose(input: &Input<'_>) -> Report {
     let groups = crate::groups::count(&facts, &proof, &partitions);
     let offsets_topic = offsets_topic(&facts, &findings);
     let brokers: Vec<_> = facts.snapshot.brokers.keys().map(|&id| broker_report(&facts, id, &partitions)).collect();
-    let could_not_observe = could_not_observe(&facts, &proof);
+    let could_not_observe = could_not::could_not_observe(&facts, &proof);
     Report {
         cluster: input.snapshot.cluster.clone(),
         cluster_id: cluster_id(input.snapshot),
@@ -245,52 +245,4 @@ fn data_partitions(snapshot: &Snapshot) -> DataPartitionsReport {
         named: view.leaderless.clone(),
         at: Some(view.at),
     })
-}
-
-/// Everything that was asked for in vain, each with its reason. Nothing is dropped silently.
-fn could_not_observe(facts: &Facts<'_>, proof: &PlacementProof) -> Vec<CouldNotObserve> {
-    let mut missing: Vec<CouldNotObserve> = crate::groups::missing_listings(facts)
-        .into_iter()
-        .filter(|(_, why)| why != "not asked yet")
-        .map(|(broker, why)| CouldNotObserve { what: format!("groups on broker {broker}"), why })
-        .collect();
-    let mut note = |what: String, why: String| missing.push(CouldNotObserve { what, why });
-    for (&id, sight) in &facts.snapshot.brokers {
-        if !matches!(facts.state(id), BrokerState::Answering | BrokerState::Late) {
-            if let Some(trouble) = &sight.contact.trouble {
-                note(format!("broker {id}'s own view"), trouble.why.to_string());
-            }
-            continue;
-        }
-        let asked = [
-            ("settings of broker", sight.configs.unavailable()),
-            ("settings of __consumer_offsets at broker", sight.topic_configs.unavailable()),
-            ("quorum as seen by broker", sight.quorum.unavailable()),
-            ("eligible leader replicas at broker", sight.elr.unavailable()),
-            ("coordinators as named by broker", sight.coordinators.unavailable()),
-        ];
-        for (what, unavailable) in asked {
-            if let Some(unavailable) = unavailable
-                && unavailable.why != crate::snapshot::Why::NoOffsetsTopic
-            {
-                note(format!("{what} {id}"), unavailable.why.to_string());
-            }
-        }
-    }
-    match &facts.snapshot.client {
-        Observed::Unavailable(unavailable) => {
-            note("partitions of other topics".to_owned(), unavailable.why.to_string())
-        }
-        Observed::NotAsked => note("partitions of other topics".to_owned(), "not asked yet".to_owned()),
-        Observed::Known(_) => {}
-    }
-    if let Controller::NotKnown(why) = &facts.controller {
-        note("the controller".to_owned(), why.clone());
-    }
-    if let PlacementProof::Unproven { sentence } | PlacementProof::Contradicted { sentence } = proof {
-        note("proof of the placement".to_owned(), sentence.clone());
-    }
-    missing.sort();
-    missing.dedup();
-    missing
 }

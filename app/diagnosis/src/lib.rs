@@ -7,6 +7,7 @@
 mod answer;
 #[cfg_attr(not(test), expect(dead_code, reason = "some commands wait for the first rule that offers them"))]
 mod commands;
+mod could_not;
 mod diagnose;
 mod facts;
 mod finding;
@@ -26,6 +27,7 @@ mod properties;
 mod published;
 mod remedy;
 pub mod report;
+mod rights;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 pub mod snapshot;

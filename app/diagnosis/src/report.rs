@@ -454,10 +454,13 @@ pub struct DataPartitionsReport {
 }
 
 /// Something that could not be looked at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CouldNotObserve {
     /// What: `groups on broker 1`.
     pub what: String,
     /// Why: `connection refused`.
     pub why: String,
+    /// The brokers that it is about; none if it is about the cluster.
+    #[serde(default)]
+    pub brokers: Vec<BrokerId>,
 }

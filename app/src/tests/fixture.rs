@@ -299,6 +299,7 @@ pub(super) fn published(name: &str) -> Published {
         could_not_observe: vec![CouldNotObserve {
             what: "groups on broker 1".to_owned(),
             why: "connection refused".to_owned(),
+            brokers: vec![1],
         }],
     };
     let mut memory = Memory::new(watching_since);

@@ -1,6 +1,8 @@
 //! The collector looking at drills: what is sent, and what the snapshot says.
 
+mod documented;
 mod flipped;
+mod further;
 mod releases;
 mod simulated;
 mod support;
@@ -153,6 +155,9 @@ async fn what_an_old_release_cannot_tell_is_said() {
     assert_eq!(sight.describe_cluster_permitted.unavailable().map(|lost| lost.why.clone()), too_old("DescribeCluster"));
     assert_eq!((sight.release.as_deref(), sight.kraft), (Some("1.0"), Some(false)));
     assert_eq!((&sight.quorum, &sight.elr), (&Observed::NotAsked, &Observed::NotAsked));
+    assert_eq!(sight.log_dirs.unavailable().map(|lost| lost.why.clone()), too_old("DescribeLogDirs"));
+    assert_eq!(sight.producers.unavailable().map(|lost| lost.why.clone()), too_old("DescribeProducers"));
+    assert_eq!(sight.open_transactions.unavailable().map(|lost| lost.why.clone()), too_old("ListTransactions"));
     let listing = sight.groups.known().expect("listed");
     assert_eq!(listing.groups.keys().map(|group| group.0.as_str()).collect::<Vec<_>>(), ["orders"]);
     let named = &sight.coordinators.known().expect("asked").answers;

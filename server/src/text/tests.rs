@@ -82,7 +82,8 @@ fn what_a_server_says_cannot_move_the_cursor() {
     let mut lookup_ = answer(&Sample::kraft(3, 50, 3), &[GROUP]);
     let result = &mut lookup_.results[0];
     result.verdict.sentence = "my-group is fine\u{1b}[2J\nreally".to_owned();
-    result.could_not_observe = vec![CouldNotObserve { what: "a\rb".to_owned(), why: "\u{202e}c".to_owned() }];
+    result.could_not_observe =
+        vec![CouldNotObserve { what: "a\rb".to_owned(), why: "\u{202e}c".to_owned(), brokers: Vec::new() }];
     let text = lookup(&lookup_, false);
     assert!(!text.contains(['\u{1b}', '\r', '\u{202e}']), "{text}");
     assert!(text.contains("Could not look: a\\u{d}b (\\u{202e}c)"), "{text}");
@@ -100,7 +101,7 @@ fn colour_is_an_addition() {
 fn long_lists_are_cut_and_say_so() {
     let mut lookup_ = answer(&Sample::kraft(3, 50, 3), &[GROUP]);
     let result = &mut lookup_.results[0];
-    let gap = |n: usize| CouldNotObserve { what: format!("fact {n}"), why: "silence".to_owned() };
+    let gap = |n: usize| CouldNotObserve { what: format!("fact {n}"), why: "silence".to_owned(), brokers: Vec::new() };
     result.could_not_observe = (0..12).map(gap).collect();
     result.same_partition_groups = SamePartitionGroups { count: 7_000, groups: Vec::new() };
     let text = lookup(&lookup_, false);

@@ -5,6 +5,7 @@
 use super::{Context, Rule, cause, finding, not_seen};
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
+use crate::rights;
 use crate::verdict::Cause;
 
 const SLUG: &str = "canaries-denied";
@@ -35,16 +36,18 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                 Severity::Error,
                 format!("Unstuck may not ask whether coordinators serve {}.", context.reach(&partitions)),
             );
-            finding.evidence.push(not_seen("The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).".to_owned()));
-            finding.remedies.push(Remedy {
-                title: "Let Unstuck describe its own made-up groups".to_owned(),
-                why: "Grants DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.".to_owned(),
-                command: Some(
-                    "kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe \
-                     --group unstuck-canary --resource-pattern-type prefixed"
-                        .to_owned(),
-                ),
-                danger: None, ..Remedy::default() });
+            finding
+                .evidence
+                .push(not_seen("The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).".to_owned()));
+            let right = "DESCRIBE on GROUP unstuck-canary*";
+            let remedy = Remedy::new(
+                "Let Unstuck describe its own made-up groups",
+                "Grants DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.",
+            );
+            finding.remedies.push(match rights::command(&context.commands(), right) {
+                Some(command) => remedy.command(command, "One ACL is added."),
+                None => remedy,
+            });
             finding.partitions = partitions;
             finding
         })
@@ -63,7 +66,7 @@ mod tests {
         [error] Unstuck may not ask whether coordinators serve partition 0 of __consumer_offsets.
           not seen: The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).
           -> Let Unstuck describe its own made-up groups: Grants DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.
-             $ kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
+             $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Unknown, Shard::Denied));
     }

@@ -174,9 +174,18 @@ impl Look<'_> {
                 // An end of this connection says nothing about the facts: connect again when one is due.
                 _ = connection.ended() => return Ok(()),
                 () = nudges.further.notified() => self.schedule.all(),
-                () = nudges.moved.notified() => self.schedule.bring_forward(Fact::MOVED),
+                () = nudges.moved.notified() => self.moved(),
                 () = sleep_until(self.schedule.next()) => {}
             }
+        }
+    }
+
+    /// Leadership or replicas changed: a replica of this broker that is offline while it answers may tell of a disk.
+    fn moved(&mut self) {
+        self.schedule.bring_forward(Fact::MOVED);
+        let partitions = self.topic().map(|topic| topic.partitions).unwrap_or_default();
+        if partitions.values().any(|partition| partition.offline_replicas.contains(&self.id)) {
+            self.schedule.bring_forward([Fact::LogDirs]);
         }
     }
 
