@@ -88,6 +88,7 @@ mod tests {
           outlook: It will not heal by itself before broker 1 is back.
           seen: logs-101: replicas [1], ISR [1].
           -> Start broker 1: The replicas there lead again by themselves. Anything else accepts the loss of what only they hold.
+          follows from leader-lost
         ");
     }
 

@@ -62,6 +62,7 @@ mod tests {
         insta::assert_snapshot!(text(&Sample::kraft(3, 3, 3).gone(1).report(), super::SLUG), @"
         [info] The list of groups is not complete: a group that is not in it may still exist.
           not seen: Groups on broker 1 (127.0.0.1:9001): connection refused.
+          follows from leader-lost
         ");
     }
 
@@ -72,6 +73,7 @@ mod tests {
         [info] The list of groups is not complete: a group that is not in it may still exist.
           seen: No broker proves the account's right to see all groups.
           -> Let Unstuck see all groups: Without DESCRIBE on CLUSTER, brokers leave out groups without an error.
+             if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
              $ kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe --cluster
         ");
         assert!(!report.groups.complete);

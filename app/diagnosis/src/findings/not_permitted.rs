@@ -66,7 +66,8 @@ mod tests {
         [error] Unstuck may not ask whether coordinators serve partition 0 of __consumer_offsets.
           not seen: The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).
           -> Let Unstuck describe its own made-up groups: Grants DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.
-             $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
+             if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             $ kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Unknown, Shard::Denied));
     }

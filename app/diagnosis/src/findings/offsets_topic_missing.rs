@@ -184,6 +184,7 @@ mod tests {
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION).
           -> Find out what deleted it, and stop that first: An operator or a script that deletes it once does so again.
           -> Then set each group's position by time, while the group is stopped: Use the time at which the topic was last seen.
+             if (not known): TOPIC is replaced by a topic that the group reads, once for each of them
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group GROUP --topic TOPIC --reset-offsets --to-datetime TIME --dry-run
              ! With --execute instead of --dry-run it writes positions: some records are read again or skipped.
         ");
@@ -208,6 +209,7 @@ mod tests {
         [error] __consumer_offsets is not listed to us. Whether it exists cannot be told.
           not seen: The topic: without DESCRIBE on it, brokers leave it out without an error.
           -> Let Unstuck see the topic: Grants its account DESCRIBE and DESCRIBE_CONFIGS on __consumer_offsets.
+             if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
              $ kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets
         ");
     }
