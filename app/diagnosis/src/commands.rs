@@ -283,10 +283,15 @@ impl Commands {
         }
     }
 
-    /// The same for every group there is, one after the other, so that one that does not answer does not spoil the rest.
+    /// Committed offsets and lag of every group there is, one after the other, so that one that does not answer does not
+    /// spoil the rest.
+    pub(crate) fn describe_all_groups(&self) -> String {
+        self.each_group(&format!("{} --describe --group \"$group\"", self.groups()))
+    }
+
+    /// The same, kept in a file.
     pub(crate) fn save_all_offsets(&self) -> String {
-        let groups = self.groups();
-        format!("{} > offsets-before.txt", self.each_group(&format!("{groups} --describe --group \"$group\"")))
+        format!("{} > offsets-before.txt", self.describe_all_groups())
     }
 
     /// Exports the committed offsets of every group, none of which may have members, into a file per group.
@@ -297,12 +302,13 @@ impl Commands {
         ))
     }
 
-    /// Sets what [`Commands::export_all_offsets`] exported.
+    /// Sets what [`Commands::export_all_offsets`] exported: also of groups that are no longer listed.
     pub(crate) fn import_all_offsets(&self) -> String {
         let groups = self.groups();
-        self.each_group(&format!(
-            "{groups} --group \"$group\" --reset-offsets --from-file \"offsets-$group.csv\" --execute"
-        ))
+        format!(
+            "for file in offsets-*.csv; do group=${{file#offsets-}}; {groups} --group \"${{group%.csv}}\" --reset-offsets \
+             --from-file \"$file\" --execute; done"
+        )
     }
 
     /// The command must not read what the loop reads.

@@ -226,7 +226,7 @@ fn commands_that_are_the_same_in_every_release() {
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --describe --group g > offsets-before.txt
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --list | while IFS= read -r group; do kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --describe --group "$group" </dev/null; done > offsets-before.txt
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --list | while IFS= read -r group; do kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group "$group" --all-topics --reset-offsets --to-current --dry-run --export > "offsets-$group.csv" </dev/null; done
-    kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --list | while IFS= read -r group; do kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group "$group" --reset-offsets --from-file "offsets-$group.csv" --execute </dev/null; done
+    for file in offsets-*.csv; do group=${file#offsets-}; kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group "${group%.csv}" --reset-offsets --from-file "$file" --execute; done
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group g --all-topics --reset-offsets --to-current --dry-run --export > offsets.csv
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group g --topic t --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group g --reset-offsets --from-file offsets.csv --execute

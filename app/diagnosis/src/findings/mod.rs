@@ -123,6 +123,7 @@ pub(crate) fn shadow(findings: &mut [Finding]) {
     for finding in findings {
         let cause = causes.iter().find(|(entry, partitions, brokers)| {
             entry.slug != finding.slug
+                && !(finding.partitions.is_empty() && finding.brokers.is_empty())
                 && entry.shadows.contains(&finding.slug.as_str())
                 && finding.partitions.iter().all(|partition| partitions.contains(partition))
                 && finding.brokers.iter().all(|broker| brokers.contains(broker))

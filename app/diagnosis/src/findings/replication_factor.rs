@@ -13,19 +13,57 @@ pub(super) const RULE: Rule = Rule {
     entries: &[
         Entry {
             slug: "replication-factor-1",
-            title: "Too few copies of the offsets topic",
+            title: "`__consumer_offsets` has one copy: each broker that stops takes its groups with it",
             severity: "warning; info with a single broker",
-            opens: "Fewer replicas than min(3, registered brokers).",
-            closes: "Enough replicas.",
-            ..Entry::BLANK
+            means: "Each partition of `__consumer_offsets` lies on one broker only. When that broker stops, the groups of its \
+                    partitions stand still until it is back, and if its disk is lost, so are their committed offsets. The \
+                    replication factor of the data topics does not help: coordinators live on this topic. It often comes \
+                    from the `server.properties` that Kafka ships, which sets `offsets.topic.replication.factor=1` for a \
+                    first try, or from a topic that was created while one broker was up (0.10.2 and older).",
+            opens: "A partition has one replica, and more than one broker is registered. Registered counts, not live: or the \
+                    warning would vanish exactly when two of three brokers are down.",
+            closes: "Every partition has min(3, registered brokers) replicas.",
+            not_told: "Brokers that are registered and lead or hold nothing count as soon as somebody has told of them. On a \
+                       cluster with a single broker this is a note only: there is nowhere to copy to.",
+            clients_see: "Nothing, until a broker stops.",
+            way_out: "Raise the factor by a reassignment while all brokers are up: copies are added, nothing is moved away, no \
+                      group stops. Then set `offsets.topic.replication.factor=3` on every broker, for the next time the \
+                      topic is created; the setting changes nothing for a topic that exists.",
+            never: "Do not delete the topic to have it created anew with three replicas, as some guides advise: that throws \
+                    away every committed offset, which a reassignment keeps. Do not give `--throttle` while a broker that \
+                    is to be copied from is down: the command fails. A reassignment cannot rescue a partition that has no \
+                    leader: start its broker first.",
+            twins: &[
+                ("replication-factor-low", "there two copies are left: one failure is survived, the second is not"),
+                ("no-leader-no-live-replica", "what it becomes when the broker stops"),
+            ],
+            shadows: &[],
+            versions: "all; enforced at creation from 0.11 on (KIP-115)",
+            sources: &[
+                "KIP-115, KAFKA-3959 (the replication factor is enforced, 0.11)",
+                "config/server.properties as shipped (offsets.topic.replication.factor=1)",
+                "KIP-455 (reassignments)",
+            ],
         },
         Entry {
             slug: "replication-factor-low",
-            title: "Too few copies of the offsets topic",
-            severity: "warning; info with a single broker",
-            opens: "Fewer replicas than min(3, registered brokers).",
-            closes: "Enough replicas.",
-            ..Entry::BLANK
+            title: "`__consumer_offsets` has fewer copies than the brokers allow",
+            severity: "warning",
+            means: "With two copies one failure is survived and the second is not; while one broker is down for maintenance, \
+                    the failure of the other stops the groups. And with `min.insync.replicas=2` a single stopped broker \
+                    already stops all commits. Three copies survive two failures, and maintenance during one. More than \
+                    three are rarely worth their cost; as many as there are brokers are never needed.",
+            opens: "A partition has fewer replicas than min(3, registered brokers), and none has only one.",
+            closes: "Every partition has min(3, registered brokers) replicas.",
+            not_told: "Brokers that nobody has told of do not count.",
+            clients_see: "Nothing, until brokers stop.",
+            way_out: "Raise the factor by a reassignment while all brokers are up, and set `offsets.topic.replication.factor` \
+                      for the next time the topic is created.",
+            never: "Do not delete the topic to have it created anew: a reassignment keeps all committed offsets.",
+            twins: &[("replication-factor-1", "there a single failure is enough")],
+            shadows: &[],
+            versions: "all",
+            sources: &["KIP-455 (reassignments)", "offsets.topic.replication.factor (3 by default since 0.11)"],
         },
     ],
     check,
