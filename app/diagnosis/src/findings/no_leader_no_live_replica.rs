@@ -122,7 +122,7 @@ fn remedies(
 ) -> Vec<Remedy> {
     let could_lead = if eligible.is_empty() { replicas } else { eligible };
     let why = "The data is there: the groups come back by themselves within seconds, and nothing is lost.";
-    let mut remedies = vec![context.start(could_lead, false, why), context.save_topic()];
+    let mut remedies = vec![context.start(could_lead, eligible.is_empty(), why), context.save_topic()];
     let lost = format!("the disk of {} is lost for good", words::brokers(could_lead));
     let offsets = context.offsets_of(partitions);
     let behind = context.facts.answering_among(replicas);
@@ -266,19 +266,13 @@ mod tests {
           outlook: It will not heal by itself.
           seen: Broker 3 says: no leader, leader epoch 6.
           not seen: Which replicas may lead: the ISR is shown as empty, and eligible leader replicas were not told.
-          -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
+          -> Start brokers 1 and 2: The data is there: the groups come back by themselves within seconds, and nothing is lost.
              if (not known): its log directories are still there
-             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+             verify: Unstuck shows brokers 1 and 2 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
           -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
+             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9003 --describe --topic __consumer_offsets > topic-before.txt
              verify: topic-before.txt has a line for each partition.
-          -> Only if its disk is lost: start it with an empty log directory and the same id: An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other replicas, if they have any. If no leader comes (KRaft may refuse an empty replica), an unclean election after its start makes it leader.
-             if (not known): the disk of broker 1 is lost for good
-             ! (loses data) Loses the committed offsets of every group there for good.
-             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
-             undo: Impossible.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
-          avoid: Do not reassign these partitions to a live broker: A reassignment copies from the leader, and there is none. It hangs, cancelling it hangs too, and an unclean election after it makes an empty log the leader: it looks like a success and has lost all.
         ");
     }
 }
