@@ -4,6 +4,7 @@
 //! under the same leader epoch, with no listing in progress and no drift of the partition count. Classic coordinators
 //! (3.9 and older) answer "no error" after a failed load: that failure cannot be seen from outside.
 
+use super::restart::restart;
 use super::{Context, Rule, finding, likely, seen_};
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
@@ -108,7 +109,7 @@ fn remedies(context: &Context<'_, '_>, leader: BrokerId, partitions: &[Partition
     )];
     let title = "Move the leadership to another in-sync replica";
     remedies.extend(context.move_leadership(leader, partitions, title));
-    remedies.push(context.restart(leader, format!("Restart broker {leader}"), "It loads its partitions anew."));
+    remedies.push(restart(context, leader, format!("Restart broker {leader}"), "It loads its partitions anew."));
     remedies
 }
 
@@ -136,10 +137,11 @@ mod tests {
              verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows the new leader. If it does not yet, run the second half of the command again.
              undo: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file move-back.json --execute && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0`
           -> Restart broker 1: It loads its partitions anew.
-             if (met): each partition of __consumer_offsets on broker 1 has another live in-sync replica
-             if (not known): so has each partition of your other topics on broker 1
-             ! (groups may pause for a moment) Whatever has no other in-sync replica stands still until the broker is back.
-             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
         ");
     }
 

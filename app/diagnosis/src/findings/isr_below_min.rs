@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::ways_out::never_delete_the_topic;
-use super::{Context, Rule, by, capital, finding, seen_};
+use super::{Context, Rule, by, capital, finding, not_seen, seen_};
 use crate::handbook::Entry;
 use crate::report::{Avoid, Finding, Remedy, Risk, Severity, Status};
 use crate::verdict::Cause;
@@ -60,14 +60,12 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let groups = context.group_by(|verdict| match &verdict.cause {
-        Cause::BelowMinIsr { live, min, joining } => {
-            Some((*live, *min, joining.clone(), verdict.status == Status::Stuck))
-        }
+        Cause::BelowMinIsr { live, min, joining } => Some((*live, *min, joining.clone(), verdict.status)),
         _ => None,
     });
     groups
         .into_iter()
-        .map(|((live, min, joining, stuck), partitions)| explain(context, live, min, &joining, stuck, partitions))
+        .map(|((live, min, joining, status), partitions)| explain(context, live, min, &joining, status, partitions))
         .collect()
 }
 
@@ -76,18 +74,26 @@ fn explain(
     live: usize,
     min: usize,
     joining: &[BrokerId],
-    stuck: bool,
+    status: Status,
     partitions: Vec<PartitionId>,
 ) -> Finding {
     let reach = context.reach(&partitions);
+    let stuck = status == Status::Stuck;
+    let in_sync = words::count(live, "live replica");
     let mut finding = finding(
         SLUG,
         if stuck { Severity::Outage } else { Severity::Error },
-        format!(
-            "Commits are not accepted on {reach}: {} in sync, and min.insync.replicas asks for {min}.",
-            words::count(live, "live replica")
-        ),
+        if status == Status::Unknown {
+            format!("Commits may be refused on {reach}: {in_sync} in sync, and min.insync.replicas may be {min}.")
+        } else {
+            format!("Commits are not accepted on {reach}: {in_sync} in sync, and min.insync.replicas asks for {min}.")
+        },
     );
+    if status == Status::Unknown {
+        finding.evidence.push(not_seen(
+            "The topic's own min.insync.replicas, or the brokers' release, which decides how it counts.".to_owned(),
+        ));
+    }
     let lost: Vec<_> = missing(context, &partitions);
     if let Some(seen) = partitions.first().and_then(|partition| context.facts.partitions.get(partition)) {
         finding.evidence.push(seen_(format!(
@@ -111,6 +117,7 @@ fn explain(
         (Some(bound), joining) => {
             format!("{} should catch up and join the ISR {}.", capital(&words::brokers(joining)), by(bound))
         }
+        (None, _) if !stuck => "If the setting is so, a follower has to come back and catch up.".to_owned(),
         (None, _) => "It will not heal by itself: a follower has to come back and catch up.".to_owned(),
     });
     finding.remedies = remedies(context, live, min, &lost, stuck, &partitions);

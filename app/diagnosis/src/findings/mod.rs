@@ -176,7 +176,7 @@ impl Context<'_, '_> {
             .answering
             .iter()
             .find_map(|id| self.facts.snapshot.brokers.get(id)?.address.clone())
-            .unwrap_or_else(|| "BOOTSTRAP".to_owned())
+            .unwrap_or_else(|| crate::commands::BOOTSTRAP.to_owned())
     }
 
     /// `broker 1 (10.0.0.1:9092)`.

@@ -3,6 +3,7 @@
 //! Catalogue row 2; founding incident 2 (the controller's memory and ZooKeeper disagree, KAFKA-6082). Opens at once as
 //! `recovering`; stuck when the time for an election has passed. Closes when a leader is there.
 
+use super::restart::restart;
 use super::ways_out::{never_delete_the_topic, never_elect_unclean, who_are};
 use super::{Context, Rule, capital, finding, likely, not_seen, seen_};
 use crate::commands::Election;
@@ -173,7 +174,7 @@ fn rejoin(context: &Context<'_, '_>, candidates: &[BrokerId]) -> Vec<Remedy> {
     )];
     if let [one] = candidates {
         let why = "After it has registered anew, its data makes it leader. Nothing is lost.";
-        remedies.push(context.restart(*one, format!("Then restart {who}"), why));
+        remedies.push(restart(context, *one, format!("Then restart {who}"), why));
     } else {
         remedies.push(Remedy::new(
             format!("Then restart {who}, one after the other"),
@@ -206,7 +207,7 @@ fn remedies(
             seen.and_then(|seen| seen.newest.replicas.first()).is_some_and(|first| candidates.contains(first))
         })
         .collect();
-    let mut remedies = vec![context.save_topic()];
+    let mut remedies = Vec::new();
     if !preferred.is_empty() && !isr_hidden {
         let why = "The first replica is alive and in sync, so nothing is lost. Takes about a second.";
         let election = context.election(Election::Preferred, &preferred, "Elect the preferred leader", why);
@@ -220,10 +221,13 @@ fn remedies(
                    while one lives.";
         let election = context.election(Election::Unclean, partitions, title, why);
         remedies.extend(election.map(|remedy| {
-            remedy.given(format!("{} alive and in sync: look again just before", who_are(candidates)), true).danger(
-                Risk::Exposes,
-                "Should the in-sync replica stop just before the election, another one leads and commits are lost.",
-            )
+            context
+                .kept_first(remedy)
+                .given(format!("{} alive and in sync: look again just before", who_are(candidates)), true)
+                .danger(
+                    Risk::Exposes,
+                    "Should the in-sync replica stop just before the election, another one leads and commits are lost.",
+                )
         }));
     }
     if let Some(command) = commands.zookeeper("delete /controller") {
@@ -247,7 +251,7 @@ fn remedies(
     let last = "Last: restart";
     let why = "A broker that returns makes the controller elect again.";
     remedies.push(match candidates {
-        [one] => context.restart(*one, format!("{last} {who}"), why),
+        [one] => restart(context, *one, format!("{last} {who}"), why),
         _ => Remedy::new(format!("{last} {who}, one after the other"), why)
             .danger(Risk::Pause, "Everything else that they lead moves or stops meanwhile."),
     });
@@ -284,10 +288,8 @@ mod tests {
           seen: Broker 2 (127.0.0.1:9002) answers.
           likely: The controller remembers another leader than ZooKeeper holds, so it saw no reason to elect one.
           not seen: ZooKeeper itself: Unstuck does not look there.
-          -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
-             verify: topic-before.txt has a line for each partition.
           -> Elect a leader: In spite of its name this kind of election takes live in-sync replicas first, so nothing is lost while one lives.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
              if (met): broker 2 is alive and in sync: look again just before
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
              changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
@@ -303,10 +305,11 @@ mod tests {
              verify: Unstuck shows another controller, and a leader for each partition within seconds.
              undo: Cannot be taken back, and need not be: any broker can be the controller.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
-             if (not met): each partition of __consumer_offsets on broker 2 has another live in-sync replica
-             if (not known): so has each partition of your other topics on broker 2
-             ! (groups may pause for a moment) Whatever has no other in-sync replica stands still until the broker is back.
-             verify: Unstuck shows broker 2 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9002` answers.
+             if (not met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0)
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
@@ -322,9 +325,6 @@ mod tests {
           seen: Broker 1 (127.0.0.1:9001) answers.
           seen: Broker 2 (127.0.0.1:9002) answers.
           seen: Broker 1 still serves it to clients that were connected. Every new or reconnecting client finds nobody.
-          -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets > topic-before.txt
-             verify: topic-before.txt has a line for each partition.
           -> Elect the preferred leader: The first replica is alive and in sync, so nothing is lost. Takes about a second.
              if (met): the first replica is alive and in sync
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
@@ -332,6 +332,7 @@ mod tests {
              verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
              undo: An election cannot be taken back. A later one may choose another leader.
           -> If that changes nothing: elect any live replica: In spite of its name this kind of election takes live in-sync replicas first, so nothing is lost while one lives.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets > topic-before.txt`
              if (met): brokers 1 and 2 are alive and in sync: look again just before
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type unclean --topic __consumer_offsets --partition 0
              changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
@@ -356,9 +357,6 @@ mod tests {
           not seen: The ISR: releases below 2.4 hide it while there is no leader (KAFKA-8442).
           likely: The controller remembers another leader than ZooKeeper holds, so it saw no reason to elect one.
           not seen: ZooKeeper itself: Unstuck does not look there.
-          -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
-             verify: topic-before.txt has a line for each partition.
           -> Make ZooKeeper choose a new controller: A new controller reads the true state from ZooKeeper and elects what is missing.
              if (not known): ZooKeeper itself is well: most of its servers answer
              if (not known): ZOOKEEPER:2181 is replaced by the address that the brokers have as zookeeper.connect
@@ -368,10 +366,11 @@ mod tests {
              verify: Unstuck shows another controller, and a leader for each partition within seconds.
              undo: Cannot be taken back, and need not be: any broker can be the controller.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
-             if (met): each partition of __consumer_offsets on broker 2 has another live in-sync replica
-             if (not known): so has each partition of your other topics on broker 2
-             ! (groups may pause for a moment) Whatever has no other in-sync replica stands still until the broker is back.
-             verify: Unstuck shows broker 2 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9002` answers.
+             if (met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }

@@ -122,7 +122,7 @@ fn remedies(
 ) -> Vec<Remedy> {
     let could_lead = if eligible.is_empty() { replicas } else { eligible };
     let why = "The data is there: the groups come back by themselves within seconds, and nothing is lost.";
-    let mut remedies = vec![context.start(could_lead, eligible.is_empty(), why), context.save_topic()];
+    let mut remedies = vec![context.start(could_lead, eligible.is_empty(), why)];
     let lost = format!("the disk of {} is lost for good", words::brokers(could_lead));
     let offsets = context.offsets_of(partitions);
     let behind = context.facts.answering_among(replicas);
@@ -139,7 +139,7 @@ fn remedies(
         );
         remedies.push(Remedy {
             undo: Some("Impossible: when the old leader returns, it cuts its log to the new leader's.".to_owned()),
-            ..forced.given(lost, None).given(who_answer(&behind), true).danger(Risk::Loses, danger)
+            ..context.kept_first(forced).given(lost, None).given(who_answer(&behind), true).danger(Risk::Loses, danger)
         });
     } else if replicas.len() == 1 {
         remedies.push(
@@ -149,8 +149,9 @@ fn remedies(
                  replicas, if they have any. If no leader comes (KRaft may refuse an empty replica), an unclean election \
                  after its start makes it leader.",
             )
+            .looks(context.commands().save_topic(OFFSETS_TOPIC))
             .given(lost, None)
-            .danger(Risk::Loses, format!("Loses {offsets} for good."))
+            .danger(Risk::Loses, format!("Loses {offsets} for good. Keep first what the command shows."))
             .verify(context.is_back(could_lead))
             .undo("Impossible."),
         );
@@ -205,12 +206,10 @@ mod tests {
           -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
              if (not known): its log directories are still there
              verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
-          -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
-             verify: topic-before.txt has a line for each partition.
           -> Only if its disk is lost: start it with an empty log directory and the same id: An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other replicas, if they have any. If no leader comes (KRaft may refuse an empty replica), an unclean election after its start makes it leader.
              if (not known): the disk of broker 1 is lost for good
-             ! (loses data) Loses the committed offsets of 1 group for good.
+             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
+             ! (loses data) Loses the committed offsets of 1 group for good. Keep first what the command shows.
              verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
              undo: Impossible.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
@@ -230,10 +229,8 @@ mod tests {
           -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
              if (not known): its log directories are still there
              verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
-          -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
-             verify: topic-before.txt has a line for each partition.
           -> Only if its disk is lost: elect a replica that was not in sync: Makes brokers 2 and 3 leader, with what it had when it fell out of sync.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
              if (not known): the disk of broker 1 is lost for good
              if (met): brokers 2 and 3 answer
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
@@ -269,9 +266,6 @@ mod tests {
           -> Start brokers 1 and 2: The data is there: the groups come back by themselves within seconds, and nothing is lost.
              if (not known): its log directories are still there
              verify: Unstuck shows brokers 1 and 2 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
-          -> Before you change anything: keep what __consumer_offsets looks like: Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9003 --describe --topic __consumer_offsets > topic-before.txt
-             verify: topic-before.txt has a line for each partition.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }

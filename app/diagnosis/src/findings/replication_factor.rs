@@ -6,7 +6,7 @@
 
 use super::{Context, Rule, finding, seen_, step};
 use crate::handbook::Entry;
-use crate::report::{Finding, Remedy, Severity};
+use crate::report::{Finding, Remedy, Risk, Severity};
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -149,6 +149,7 @@ fn remedies(context: &Context<'_, '_>, wanted: usize) -> Vec<Remedy> {
                 context.bootstrap(),
                 brokers.join(",")
             )),
+            risk: Risk::Pause,
             danger: Some(
                 "Copying costs network and disk: use --throttle on a busy cluster. It cannot rescue a partition \
                           without a leader."
@@ -176,7 +177,7 @@ mod tests {
           seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
           -> Raise it to 3 by a reassignment, while all brokers are up: Copies the partitions, moves nothing away, and stops no group. Put {"version":1,"topics":[{"topic":"__consumer_offsets"}]} into topics.json; the command prints the present replicas: add brokers to each list until it has 3, keep the first, save as raise.json, and run it again with --execute --reassignment-json-file raise.json.
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --topics-to-move-json-file topics.json --broker-list 1,2,3 --generate
-             ! Copying costs network and disk: use --throttle on a busy cluster. It cannot rescue a partition without a leader.
+             ! (groups may pause for a moment) Copying costs network and disk: use --throttle on a busy cluster. It cannot rescue a partition without a leader.
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: Counts only when the topic is created. It changes nothing for a topic that exists.
         "#);
     }
@@ -189,7 +190,7 @@ mod tests {
           seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
           -> Raise it to 3 by a reassignment, while all brokers are up: Copies the partitions, moves nothing away, and stops no group. Put {"version":1,"topics":[{"topic":"__consumer_offsets"}]} into topics.json; the command prints the present replicas: add brokers to each list until it has 3, keep the first, save as raise.json, and run it again with --execute --reassignment-json-file raise.json.
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --topics-to-move-json-file topics.json --broker-list 1,2,3 --generate
-             ! Copying costs network and disk: use --throttle on a busy cluster. It cannot rescue a partition without a leader.
+             ! (groups may pause for a moment) Copying costs network and disk: use --throttle on a busy cluster. It cannot rescue a partition without a leader.
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: Counts only when the topic is created. It changes nothing for a topic that exists.
         "#);
     }

@@ -1,9 +1,10 @@
 //! Ways out that several rules offer, each written once: what it changes, what must hold, what it may cost, how to see
 //! that it worked and how to take it back.
 
+use super::restart::restart;
 use super::{Context, capital};
 use crate::commands::{Commands, Election, Reassign};
-use crate::report::{Avoid, BrokerState, Met, Remedy, Risk};
+use crate::report::{Avoid, BrokerState, Remedy, Risk};
 use crate::{BrokerId, OFFSETS_TOPIC, PartitionId, words};
 
 /// How many groups a command names: enough for most partitions, and still one line to read.
@@ -30,35 +31,10 @@ impl Context<'_, '_> {
         format!("Unstuck shows {} as answering{}.", words::brokers(brokers), ask.unwrap_or_default())
     }
 
-    /// Restart a broker that runs.
-    pub(crate) fn restart(&self, broker: BrokerId, title: String, why: &str) -> Remedy {
-        Remedy::new(title, why)
-            .given(
-                format!("each partition of {OFFSETS_TOPIC} on broker {broker} has another live in-sync replica"),
-                self.spared(broker),
-            )
-            .given(format!("so has each partition of your other topics on broker {broker}"), None)
-            .danger(Risk::Pause, "Whatever has no other in-sync replica stands still until the broker is back.")
-            .verify(self.is_back(&[broker]))
-    }
-
-    /// Whether every offsets partition that a broker holds in sync has another live in-sync replica.
-    pub(crate) fn spared(&self, broker: BrokerId) -> Met {
-        if self.facts.partitions.is_empty() {
-            return Met::NotKnown;
-        }
-        let mut held = self.facts.partitions.values().filter(|seen| seen.newest.isr.contains(&broker));
-        held.all(|seen| seen.newest.isr.iter().any(|&id| id != broker && self.facts.electable(id))).into()
-    }
-
-    /// Keep what the topic looks like now, before anything is changed.
-    pub(crate) fn save_topic(&self) -> Remedy {
-        Remedy::new(
-            format!("Before you change anything: keep what {OFFSETS_TOPIC} looks like"),
-            "Leaders, replicas and ISRs as they are: whoever has to repair it later needs them.",
-        )
-        .looks(self.commands().save_topic(OFFSETS_TOPIC))
-        .verify("topic-before.txt has a line for each partition.")
+    /// What to keep before a leader is forced: how the topic looks now.
+    pub(crate) fn kept_first(&self, remedy: Remedy) -> Remedy {
+        let save = self.commands().save_topic(OFFSETS_TOPIC);
+        remedy.given(format!("you kept how {OFFSETS_TOPIC} looks now, for whoever has to repair it: `{save}`"), None)
     }
 
     /// Keep the committed offsets of the groups on some partitions, while their coordinators answer. `None` if no group
@@ -81,7 +57,7 @@ impl Context<'_, '_> {
         };
         Some(
             Remedy::new(
-                format!("Before you change anything: keep the committed offsets {which}"),
+                format!("Before you lower anything: keep the committed offsets {which}"),
                 "If commits are lost later, each group can be set back to where it was.",
             )
             .looks(self.commands().save_offsets(named))
@@ -231,5 +207,5 @@ pub(crate) fn assignment(partitions: impl Iterator<Item = (PartitionId, Vec<Brok
 pub(crate) fn then_restart(context: &Context<'_, '_>, broker: BrokerId) -> Remedy {
     let why = "Its partitions get another leader where an in-sync replica lives, or come back with it. The thread dump is \
                lost with the process.";
-    context.restart(broker, format!("Then restart broker {broker}"), why)
+    restart(context, broker, format!("Then restart broker {broker}"), why)
 }
