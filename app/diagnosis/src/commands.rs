@@ -26,6 +26,8 @@ use crate::{BrokerId, PartitionId};
 pub(crate) const ZOOKEEPER: &str = "ZOOKEEPER:2181";
 /// Stands for the address of a broker, where none answers.
 pub(crate) const BOOTSTRAP: &str = "BOOTSTRAP:9092";
+/// Stands for a topic that a group reads, where nobody told which.
+pub(crate) const TOPIC: &str = "TOPIC";
 /// Stands for the principal that Unstuck logs in as.
 pub(crate) const PRINCIPAL: &str = "User:UNSTUCK";
 
@@ -78,6 +80,8 @@ pub(crate) enum Reset<'a> {
 pub(crate) enum Resource<'a> {
     Cluster,
     Group(&'a str),
+    /// All groups whose ids begin so (KIP-290, 2.0).
+    GroupPrefix(&'a str),
     Topic(&'a str),
     TransactionalId(&'a str),
 }
@@ -279,6 +283,39 @@ impl Commands {
         }
     }
 
+    /// Committed offsets and lag of every group there is, one after the other, so that one that does not answer does not
+    /// spoil the rest.
+    pub(crate) fn describe_all_groups(&self) -> String {
+        self.each_group(&format!("{} --describe --group \"$group\"", self.groups()))
+    }
+
+    /// The same, kept in a file.
+    pub(crate) fn save_all_offsets(&self) -> String {
+        format!("{} > offsets-before.txt", self.describe_all_groups())
+    }
+
+    /// Exports the committed offsets of every group, none of which may have members, into a file per group.
+    pub(crate) fn export_all_offsets(&self) -> String {
+        let groups = self.groups();
+        self.each_group(&format!(
+            "{groups} --group \"$group\" --all-topics --reset-offsets --to-current --dry-run --export > \"offsets-$group.csv\""
+        ))
+    }
+
+    /// Sets what [`Commands::export_all_offsets`] exported: also of groups that are no longer listed.
+    pub(crate) fn import_all_offsets(&self) -> String {
+        let groups = self.groups();
+        format!(
+            "for file in offsets-*.csv; do group=${{file#offsets-}}; {groups} --group \"${{group%.csv}}\" --reset-offsets \
+             --from-file \"$file\" --execute; done"
+        )
+    }
+
+    /// The command must not read what the loop reads.
+    fn each_group(&self, command: &str) -> String {
+        format!("{} | while IFS= read -r group; do {command} </dev/null; done", self.list_groups())
+    }
+
     /// Exports the committed offsets of a group without members, so that [`Reset::FromFile`] can set them again
     /// (KIP-122). Changes nothing.
     pub(crate) fn export_offsets(&self, group: &str, file: &str) -> String {
@@ -364,23 +401,29 @@ impl Commands {
     }
 
     /// Permits Unstuck's principal to do something.
-    pub(crate) fn acl(&self, operation: &str, resources: &[Resource<'_>]) -> String {
-        self.acl_change("--add", operation, resources)
+    pub(crate) fn acl(&self, operations: &[&str], resources: &[Resource<'_>]) -> String {
+        self.acl_change("--add", operations, resources)
     }
 
     /// Takes the permission back.
-    pub(crate) fn remove_acl(&self, operation: &str, resources: &[Resource<'_>]) -> String {
-        self.acl_change("--remove", operation, resources)
+    pub(crate) fn remove_acl(&self, operations: &[&str], resources: &[Resource<'_>]) -> String {
+        self.acl_change("--remove", operations, resources)
     }
 
-    fn acl_change(&self, change: &str, operation: &str, resources: &[Resource<'_>]) -> String {
+    fn acl_change(&self, change: &str, operations: &[&str], resources: &[Resource<'_>]) -> String {
         let at =
             if self.has((2, 1)) { self.at() } else { format!("--authorizer-properties zookeeper.connect={ZOOKEEPER}") };
-        let mut command = format!("kafka-acls.sh {at} {change} --allow-principal {PRINCIPAL} --operation {operation}");
+        let mut command = format!("kafka-acls.sh {at} {change} --allow-principal {PRINCIPAL}");
+        for operation in operations {
+            let _ = write!(command, " --operation {operation}");
+        }
         for resource in resources {
             let _ = match resource {
                 Resource::Cluster => write!(command, " --cluster"),
                 Resource::Group(name) => write!(command, " --group {}", quoted(name)),
+                Resource::GroupPrefix(name) => {
+                    write!(command, " --group {} --resource-pattern-type prefixed", quoted(name))
+                }
                 Resource::Topic(name) => write!(command, " --topic {}", quoted(name)),
                 Resource::TransactionalId(name) => write!(command, " --transactional-id {}", quoted(name)),
             };
@@ -398,6 +441,9 @@ impl Commands {
         }
         if command.contains(BOOTSTRAP) {
             says.push(format!("{BOOTSTRAP} is replaced by the address of a broker that answers"));
+        }
+        if command.split_whitespace().any(|word| word == TOPIC) {
+            says.push(format!("{TOPIC} is replaced by a topic that the group reads, once for each of them"));
         }
         if command.contains(PRINCIPAL) {
             says.push(format!("{PRINCIPAL} is replaced by the principal that Unstuck logs in as"));

@@ -33,6 +33,8 @@ pub mod sample;
 pub mod snapshot;
 pub mod time;
 mod verdict;
+#[cfg(test)]
+mod voice;
 mod what_if;
 mod words;
 

@@ -91,6 +91,10 @@ pub(crate) fn sentence(facts: &Facts<'_>, verdict: &PartitionVerdict) -> String 
             words::brokers(members),
             is(members)
         ),
+        Cause::BelowMinIsr { live, min, .. } if verdict.status == Status::Unknown => format!(
+            "whether commits are accepted is not known: {} in sync, and min.insync.replicas may be {min}",
+            words::count(*live, "live replica")
+        ),
         Cause::BelowMinIsr { live, min, .. } => {
             format!(
                 "commits are refused: {} in sync, min.insync.replicas is {min}",

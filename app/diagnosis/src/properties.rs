@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use crate::GroupId;
-use crate::report::{Report, Status};
+use crate::report::{Finding, PartitionReport, Report, Risk, Status};
 use crate::sample::Sample;
-use crate::snapshot::Why;
+use crate::snapshot::{Observed, Unavailable, Why};
 
 #[derive(Clone, Debug)]
 enum Blow {
@@ -115,10 +115,137 @@ fn check(sample: &Sample, report: &Report) {
         }
         assert!(!partition.sentence.is_empty());
     }
-    for finding in &report.findings {
-        assert!(finding.sentence.ends_with('.'), "{finding:?}");
-        assert!(finding.remedies.iter().all(|remedy| !remedy.title.is_empty() && !remedy.why.is_empty()));
+    report.findings.iter().for_each(check_finding);
+}
+
+/// What a command may leave to whoever runs it, each of which a precondition has to explain.
+const PLACEHOLDERS: [&str; 6] = ["BOOTSTRAP", "ZOOKEEPER", "UNSTUCK", "TOPIC", "HOST", "PORT"];
+
+/// What must hold for every finding: no danger goes unsaid, nothing lossy comes before what is not, and every command
+/// says what it changes, how to see that it worked and how to take it back.
+pub(crate) fn check_finding(finding: &Finding) {
+    assert!(finding.sentence.ends_with('.'), "{finding:#?}");
+    let lossy = finding.remedies.iter().position(|remedy| remedy.risk == Risk::Loses);
+    for (at, remedy) in finding.remedies.iter().enumerate() {
+        let what = format!("{}: {remedy:#?}", finding.slug);
+        assert!(!remedy.title.is_empty() && !remedy.why.is_empty(), "{what}");
+        assert!(lossy.is_none_or(|lossy| at < lossy || remedy.risk == Risk::Loses), "after what loses data: {what}");
+        assert_eq!(
+            remedy.risk > Risk::None,
+            remedy.danger.is_some(),
+            "a risk without a danger, or the reverse: {what}"
+        );
+        assert!(!remedy.title.starts_with("Do not"), "what not to do is no way out: {what}");
+        assert!(remedy.changes.is_none() || remedy.command.is_some(), "{what}");
+        assert!(!remedy.mutates() || (remedy.verify.is_some() && remedy.undo.is_some()), "{what}");
+        let command = remedy.command.as_deref().unwrap_or_default();
+        let shouted = |word: &&str| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase());
+        let words = command.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '=').filter(shouted);
+        for word in words {
+            assert!(PLACEHOLDERS.contains(&word), "what is {word}? {what}");
+            let said = remedy.preconditions.iter().any(|given| given.text.contains(word));
+            assert!(said, "{word} is not explained: {what}");
+        }
     }
+    assert!(lossy.is_none() || !finding.avoid.is_empty(), "what not to do is missing: {finding:#?}");
+    for avoid in &finding.avoid {
+        assert!(avoid.what.starts_with("Do not") && avoid.why.ends_with('.'), "{avoid:?}");
+    }
+}
+
+/// A fact that is taken away.
+#[derive(Clone, Copy, Debug)]
+enum Fact {
+    Metadata,
+    Canary(i32),
+    Coordinators,
+    Groups,
+    Configs,
+    TopicConfigs,
+    Quorum,
+    Elr,
+    ClusterPermission,
+    LogDirs,
+    Reassignments,
+    Transactions,
+    Producers,
+    TransactionCanaries,
+    StateTopicConfigs,
+    Release,
+    Mode,
+    Client,
+}
+
+fn fact() -> impl Strategy<Value = Fact> {
+    prop_oneof![
+        Just(Fact::Metadata),
+        (0..6_i32).prop_map(Fact::Canary),
+        Just(Fact::Coordinators),
+        Just(Fact::Groups),
+        Just(Fact::Configs),
+        Just(Fact::TopicConfigs),
+        Just(Fact::Quorum),
+        Just(Fact::Elr),
+        Just(Fact::ClusterPermission),
+        Just(Fact::LogDirs),
+        Just(Fact::Reassignments),
+        Just(Fact::Transactions),
+        Just(Fact::Producers),
+        Just(Fact::TransactionCanaries),
+        Just(Fact::StateTopicConfigs),
+        Just(Fact::Release),
+        Just(Fact::Mode),
+        Just(Fact::Client),
+    ]
+}
+
+/// The cluster with a fact of one broker taken away: never asked, or asked in vain.
+fn without(mut sample: Sample, broker: i32, fact: Fact, asked: bool) -> Sample {
+    fn gone<T>(fact: &mut Observed<T>, unavailable: Option<&Unavailable>) {
+        *fact = unavailable.map_or(Observed::NotAsked, |unavailable| Observed::Unavailable(unavailable.clone()));
+    }
+    let why = Why::NotPermitted("DESCRIBE on CLUSTER".to_owned());
+    let unavailable = Unavailable { why, since: sample.now() };
+    let unavailable = asked.then_some(&unavailable);
+    if let Fact::Client = fact {
+        gone(&mut sample.snapshot.client, unavailable);
+    }
+    let Some(sight) = sample.snapshot.brokers.get_mut(&broker) else { return sample };
+    match fact {
+        Fact::Metadata => gone(&mut sight.metadata, unavailable),
+        Fact::Canary(partition) => drop(sight.canaries.remove(&partition)),
+        Fact::Coordinators => gone(&mut sight.coordinators, unavailable),
+        Fact::Groups => gone(&mut sight.groups, unavailable),
+        Fact::Configs => gone(&mut sight.configs, unavailable),
+        Fact::TopicConfigs => gone(&mut sight.topic_configs, unavailable),
+        Fact::Quorum => gone(&mut sight.quorum, unavailable),
+        Fact::Elr => gone(&mut sight.elr, unavailable),
+        Fact::ClusterPermission => gone(&mut sight.describe_cluster_permitted, unavailable),
+        Fact::LogDirs => gone(&mut sight.log_dirs, unavailable),
+        Fact::Reassignments => gone(&mut sight.reassignments, unavailable),
+        Fact::Transactions => gone(&mut sight.open_transactions, unavailable),
+        Fact::Producers => gone(&mut sight.producers, unavailable),
+        Fact::TransactionCanaries => sight.transaction_canaries.clear(),
+        Fact::StateTopicConfigs => gone(&mut sight.state_topic_configs, unavailable),
+        Fact::Release => sight.release = None,
+        Fact::Mode => sight.kraft = None,
+        Fact::Client => {}
+    }
+    sample
+}
+
+/// What a verdict may become when a fact is taken away. Every word may become a weaker one, and `unknown` above all; but
+/// `stuck` never becomes `works`, nor the reverse.
+///
+/// One exception: where commits are refused and reads work, what is left without the setting or the quorum is "its
+/// coordinator serves; whether commits are accepted is not verified", which the rules call `working`.
+fn check_weaker(before: &PartitionReport, after: &PartitionReport, what: &str) {
+    let works = |one: &PartitionReport| matches!(one.status, Status::Working | Status::AtRisk);
+    let unverified = works(after) && !after.writes_verified;
+    let about_commits = |slug: &String| matches!(slug.as_str(), "isr-below-min" | "commits-wait");
+    let excused = unverified && before.findings.iter().any(about_commits);
+    assert!(!(before.status == Status::Stuck && works(after)) || excused, "stuck became {:?}: {what}", after.status);
+    assert!(!(works(before) && after.status == Status::Stuck), "{:?} became stuck: {what}", before.status);
 }
 
 proptest! {
@@ -142,6 +269,44 @@ proptest! {
             let lookup = sample.published().lookup(&[GroupId(group.clone())]);
             prop_assert_eq!(lookup.results.len(), 1);
             prop_assert!(lookup.results[0].verdict.sentence.chars().all(|c| !c.is_control()), "not safe");
+        }
+    }
+
+    #[test]
+    fn taking_a_fact_away_never_turns_a_verdict_round(
+        kraft in any::<bool>(),
+        replicas in 1..4_usize,
+        blows in proptest::collection::vec(blow(), 0..6),
+        removals in proptest::collection::vec((1..4_i32, fact(), any::<bool>()), 1..12),
+    ) {
+        let healthy = if kraft { Sample::kraft(3, 6, replicas) } else { Sample::zookeeper(3, 6, replicas) };
+        let whole = blows.iter().fold(healthy.group_on(0, "orders"), |sample, blow| strike(sample, blow));
+        let before = whole.report();
+        let mut less = whole;
+        for &(broker, fact, asked) in &removals {
+            // Where brokers contradict each other, the view that is taken away may be the right one.
+            let contradicted = before.partitions.iter().any(|one| one.views_agree != Some(true));
+            if !(contradicted && matches!(fact, Fact::Metadata)) {
+                less = without(less, broker, fact, asked);
+            }
+        }
+        let after = less.report();
+        for one in &after.partitions {
+            let Some(was) = before.partitions.iter().find(|was| was.partition == one.partition) else { continue };
+            let what = format!("partition {}, {removals:?}\n{was:#?}\n{one:#?}", one.partition);
+            check_weaker(was, one, &what);
+        }
+        check(&less, &after);
+        // A group that could not be looked for is never said not to exist.
+        let lookup = less.lookup("nobody-has-seen-me");
+        let mut said = vec![lookup.verdict.sentence.clone(), lookup.known.sentence.clone()];
+        said.extend(lookup.verdict.outlook.clone());
+        said.extend(lookup.findings.iter().map(|finding| finding.sentence.clone()));
+        let said = said.join("\n").replace("__consumer_offsets does not exist", "");
+        if !after.groups.complete {
+            prop_assert!(!said.contains("does not exist") && !said.contains("check the spelling"), "{said}");
+            let known = lookup.known.sentence;
+            prop_assert!(known != "no broker lists it", "{known}: the list is not complete");
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn command(commands: &Commands, right: &str) -> Option<String> {
         "TRANSACTIONAL_ID" => Resource::TransactionalId(plain),
         _ => return None,
     };
-    let command = commands.acl(&operation, &[resource]);
+    let command = commands.acl(&[operation.as_str()], &[resource]);
     Some(if name.ends_with('*') { format!("{command} --resource-pattern-type prefixed") } else { command })
 }
 

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::lookup::{GroupLookup, lookup};
 use crate::memory::Memory;
-use crate::report::{Report, Strength};
+use crate::report::{Finding, Remedy, Report, Risk, Strength};
 use crate::snapshot::{
     BootstrapAnswer, BootstrapSight, BrokerSight, Canary, ClientView, Contact, GroupListing, MetadataView, Observed,
     OffsetsTopicView, OpenTransactions, PartitionView, Quorum, Snapshot,
@@ -241,23 +241,49 @@ pub fn slugs(report: &Report) -> Vec<String> {
 /// A finding as people read it, for snapshot tests; says so if there is none.
 #[must_use]
 pub fn text(report: &Report, slug: &str) -> String {
-    let mut out = String::new();
-    for finding in report.findings.iter().filter(|finding| finding.slug == slug) {
-        out += &format!("[{}] {}\n", finding.severity.slug(), finding.sentence);
-        out += &finding.outlook.iter().map(|outlook| format!("  outlook: {outlook}\n")).collect::<String>();
-        for evidence in &finding.evidence {
-            let strength = match evidence.strength {
-                Strength::Seen => "seen",
-                Strength::Likely => "likely",
-                Strength::NotSeen => "not seen",
-            };
-            out += &format!("  {strength}: {}\n", evidence.text);
-        }
-        for remedy in &finding.remedies {
-            out += &format!("  -> {}: {}\n", remedy.title, remedy.why);
-            out += &remedy.command.iter().map(|command| format!("     $ {command}\n")).collect::<String>();
-            out += &remedy.danger.iter().map(|danger| format!("     ! {danger}\n")).collect::<String>();
-        }
-    }
+    let texts = report.findings.iter().filter(|finding| finding.slug == slug).map(finding_text);
+    let out: String = texts.collect();
     if out.is_empty() { format!("no finding {slug}") } else { out }
+}
+
+/// All that a finding says.
+#[must_use]
+pub fn finding_text(finding: &Finding) -> String {
+    let mut out = format!("[{}] {}\n", finding.severity.slug(), finding.sentence);
+    out += &finding.outlook.iter().map(|outlook| format!("  outlook: {outlook}\n")).collect::<String>();
+    for evidence in &finding.evidence {
+        let strength = match evidence.strength {
+            Strength::Seen => "seen",
+            Strength::Likely => "likely",
+            Strength::NotSeen => "not seen",
+        };
+        out += &format!("  {strength}: {}\n", evidence.text);
+    }
+    out += &finding.remedies.iter().map(remedy_text).collect::<String>();
+    for avoid in &finding.avoid {
+        out += &format!("  avoid: {}: {}\n", avoid.what, avoid.why);
+    }
+    out += &finding.follows_from.iter().map(|slug| format!("  follows from {slug}\n")).collect::<String>();
+    out
+}
+
+/// All that a remedy says. Of its files the names only.
+fn remedy_text(remedy: &Remedy) -> String {
+    let mut out = format!("  -> {}: {}\n", remedy.title, remedy.why);
+    for given in &remedy.preconditions {
+        out += &format!("     if ({}): {}\n", given.state.words(), given.text);
+    }
+    for file in &remedy.files {
+        out += &format!("     file {}: {}\n", file.name, file.what);
+    }
+    let line = |sign: &str, text: &Option<String>| -> String {
+        text.iter().map(|text| format!("     {sign} {text}\n")).collect()
+    };
+    out += &line("$", &remedy.command);
+    out += &line("changes:", &remedy.changes);
+    let risk = if remedy.risk == Risk::None { String::new() } else { format!("({}) ", remedy.risk.words()) };
+    out += &line(format!("! {risk}").trim_end(), &remedy.danger);
+    out += &line("verify:", &remedy.verify);
+    out += &line("undo:", &remedy.undo);
+    out
 }

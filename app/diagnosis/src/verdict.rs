@@ -273,7 +273,7 @@ impl Step<'_, '_> {
         let mut remaining = self.eligible();
         remaining.retain(|&id| id != leader && !facts.lost(id) && !self.seen.failed_dirs.contains(&id));
         let successors: Vec<_> = remaining.iter().copied().filter(|&id| facts.electable_for(self.seen, id)).collect();
-        let enough = facts.min_isr(self.seen.newest.replicas.len()).is_none_or(|min| remaining.len() >= min);
+        let enough = !facts.surely_below_min_isr(remaining.len(), self.seen.newest.replicas.len());
         if successors.is_empty() {
             return verdict(Status::Stuck, Cause::LeaderGone { leader, successors });
         }

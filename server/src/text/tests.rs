@@ -121,16 +121,16 @@ fn a_whole_report_of_a_lost_broker() {
         seen: No other in-sync replica lives.
       Next: Start broker 1.
         It has the data: the groups come back by themselves within seconds of its start, and nothing is lost.
-      Or: Do not delete __consumer_offsets, and do not restart the other brokers.
-        The other coordinators work.
-        Danger: Deleting the topic deletes the committed offsets of all groups.
+        Only if its log directories are still there (not known)
+        Check: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+      Do not restart the brokers that still work. The other coordinators work, and a restart stops theirs too.
+      Do not delete __consumer_offsets. Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
       Read on: unstuck explain leader-lost
       warning: __consumer_offsets has replication factor 1: each broker that stops takes its groups with it.
         seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
         seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
         Next: Raise it to 3 by a reassignment, while all brokers are up
-      info: The list of groups is not complete: a group that is not in it may still exist.
-        not seen: Groups on broker 1 (127.0.0.1:9001): connection refused.
+      info: The list of groups is not complete: a group that is not in it may still exist. (follows from leader-lost)
       Could not look: broker 1's own view (connection refused)
       Could not look: groups on broker 1 (connection refused)
     ");

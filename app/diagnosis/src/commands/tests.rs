@@ -29,7 +29,7 @@ fn all(commands: &Commands) -> String {
         or_none(commands.find_hanging(1)),
         or_none(commands.abort_transaction("payments", 7, 1234)),
         commands.end_offsets(topic),
-        commands.acl("Describe", &[Resource::Cluster, Resource::Group("*")]),
+        commands.acl(&["Describe"], &[Resource::Cluster, Resource::Group("*")]),
     ]
     .join("\n")
 }
@@ -148,7 +148,7 @@ fn each_tool_talks_to_brokers_from_its_own_release_on() {
             }
         };
         [
-            via(commands.acl("Describe", &[Resource::Cluster])),
+            via(commands.acl(&["Describe"], &[Resource::Cluster])),
             via(commands.describe_topic("t")),
             via(commands.elect(Election::Preferred, "t", 0).unwrap_or("-".to_owned())),
             via(commands.elect(Election::Unclean, "t", 0).unwrap_or("-".to_owned())),
@@ -202,6 +202,9 @@ fn commands_that_are_the_same_in_every_release() {
         commands.describe_group("two words"),
         commands.describe_state("g"),
         commands.save_offsets(["g"]),
+        commands.save_all_offsets(),
+        commands.export_all_offsets(),
+        commands.import_all_offsets(),
         commands.export_offsets("g", "offsets.csv"),
         commands.reset_offsets("g", Some("t"), Reset::ToDatetime("2026-11-29T12:00:00.000")),
         commands.reset_offsets("g", None, Reset::FromFile("offsets.csv")),
@@ -210,9 +213,10 @@ fn commands_that_are_the_same_in_every_release() {
         commands.log_dirs(&[1, 2], "t"),
         Commands::broker_answers("10.0.0.3:9092"),
         or_none(commands.unregister_broker(3)),
-        commands.remove_acl("Describe", &[Resource::Topic("t"), Resource::TransactionalId("*")]),
+        commands.acl(&["Describe", "DescribeConfigs"], &[Resource::GroupPrefix("unstuck-canary")]),
+        commands.remove_acl(&["Describe"], &[Resource::Topic("t"), Resource::TransactionalId("*")]),
     ];
-    insta::assert_snapshot!(text.join("\n"), @r"
+    insta::assert_snapshot!(text.join("\n"), @r#"
     kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --describe --topic t > topic-before.txt
     kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --describe --unavailable-partitions
     kafka-configs.sh --bootstrap-server 10.0.0.1:9092 --entity-type topics --entity-name t --describe
@@ -220,6 +224,9 @@ fn commands_that_are_the_same_in_every_release() {
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --describe --group 'two words'
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --describe --group g --state
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --describe --group g > offsets-before.txt
+    kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --list | while IFS= read -r group; do kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --describe --group "$group" </dev/null; done > offsets-before.txt
+    kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --list | while IFS= read -r group; do kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group "$group" --all-topics --reset-offsets --to-current --dry-run --export > "offsets-$group.csv" </dev/null; done
+    for file in offsets-*.csv; do group=${file#offsets-}; kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group "${group%.csv}" --reset-offsets --from-file "$file" --execute; done
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group g --all-topics --reset-offsets --to-current --dry-run --export > offsets.csv
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group g --topic t --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
     kafka-consumer-groups.sh --bootstrap-server 10.0.0.1:9092 --group g --reset-offsets --from-file offsets.csv --execute
@@ -228,8 +235,9 @@ fn commands_that_are_the_same_in_every_release() {
     kafka-log-dirs.sh --bootstrap-server 10.0.0.1:9092 --describe --broker-list 1,2 --topic-list t
     kafka-broker-api-versions.sh --bootstrap-server 10.0.0.3:9092
     kafka-cluster.sh unregister --bootstrap-server 10.0.0.1:9092 --id 3
+    kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --group unstuck-canary --resource-pattern-type prefixed
     kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --remove --allow-principal User:UNSTUCK --operation Describe --topic t --transactional-id '*'
-    ");
+    "#);
 }
 
 #[test]

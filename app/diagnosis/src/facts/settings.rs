@@ -25,6 +25,15 @@ impl Facts<'_> {
         Some(if self.caps_min_isr() { told.min(replicas.max(1)) } else { told })
     }
 
+    /// Whether so many live in-sync replicas are too few beyond doubt: by the topic's own setting, which the brokers'
+    /// default does not prove, and by the smaller reading of it where no broker told its release.
+    pub(crate) fn surely_below_min_isr(&self, live: usize, replicas: usize) -> bool {
+        let Some((told, true)) = self.told_min_isr() else { return false };
+        let releases = self.snapshot.brokers.values().filter_map(release).next();
+        let capped = releases.is_none() || self.caps_min_isr();
+        live < if capped { told.min(replicas.max(1)) } else { told }
+    }
+
     /// Whether the topic's own `min.insync.replicas` was told by a broker that answers. The brokers' default alone is
     /// no proof: the topic may override it.
     pub(crate) fn min_isr_verified(&self) -> bool {

@@ -3,7 +3,7 @@
 //! Wrong host, closed port, a web server, a TLS or SASL listener, another cluster: each with what to do. It says
 //! nothing about the cluster itself, so it is never an outage.
 
-use super::{Context, Rule, finding, seen_, step};
+use super::{Context, Rule, finding, seen_};
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::snapshot::Why;
@@ -13,11 +13,28 @@ const SLUG: &str = "bootstrap-unusable";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "An address of the bootstrap list does not lead to this cluster",
+        title: "A bootstrap address does not lead to this cluster",
         severity: "warning; error if no address works, or one leads to another cluster",
-        opens: "A bootstrap address does not lead to the cluster.",
+        means: "A bootstrap address is only the way in: it is asked once which brokers there are. One that does not work says \
+                nothing about the cluster, so it is never an outage; but clients that have only this one in their \
+                configuration cannot start. Each obstacle has its own words: a wrong name, a closed port, a web server, a \
+                TLS or SASL listener, another cluster.",
+        opens: "A bootstrap address does not lead to the cluster, and is not the address of a broker that other findings \
+                are about.",
         closes: "It does.",
-        ..Entry::BLANK
+        not_told: "If no address works, nothing at all is known about the cluster: every verdict is `unknown`. It may well \
+                   be our own network.",
+        clients_see: "Java: \"Bootstrap broker ... disconnected\" or \"Couldn't resolve server ... from \
+                      bootstrap.servers\". A client with several addresses starts all the same.",
+        way_out: "Correct the address in the configuration: each obstacle is said with what to do about it.",
+        never: "",
+        twins: &[(
+            "broker-not-reachable",
+            "there it is an address that a broker advertises, not one of the configuration",
+        )],
+        shadows: &[],
+        versions: "all",
+        sources: &["bootstrap.servers", "KIP-602 (all addresses of a name are tried)"],
     }],
     check,
 };
@@ -54,41 +71,41 @@ fn explain(address: &str, why: &Why, all: bool) -> Finding {
 
 fn advice(address: &str, why: &Why) -> Remedy {
     match why {
-        Why::NameNotFound(_) => step(
+        Why::NameNotFound(_) => Remedy::new(
             "Check the host name",
             format!("{address} has no address here. Inside containers or another network names differ."),
         ),
-        Why::Refused => step(
+        Why::Refused => Remedy::new(
             "Check the port, and whether the broker runs",
             format!("The host of {address} answers, and nothing listens on that port."),
         ),
         Why::Unreachable(_) | Why::ConnectTimeout => {
-            step("Check the address, the route and the firewall", format!("No answer at all from {address}."))
+            Remedy::new("Check the address, the route and the firewall", format!("No answer at all from {address}."))
         }
         Why::SpeaksHttp => {
-            step("Check the port", format!("{address} is a web server. A Kafka listener often has port 9092."))
+            Remedy::new("Check the port", format!("{address} is a web server. A Kafka listener often has port 9092."))
         }
-        Why::SpeaksTls => step("Use the plaintext listener", format!("{address} is a TLS listener.")),
-        Why::AuthenticationRequired => step(
+        Why::SpeaksTls => Remedy::new("Use the plaintext listener", format!("{address} is a TLS listener.")),
+        Why::AuthenticationRequired => Remedy::new(
             "Use a listener without a login",
             format!("{address} is a SASL listener: it closes the connection of clients that do not log in."),
         ),
-        Why::OtherCluster(_) => step(
+        Why::OtherCluster(_) => Remedy::new(
             "Give the other cluster an entry of its own",
             format!(
                 "{address} belongs to another cluster than the first address that answered; Unstuck does not mix them."
             ),
         ),
         Why::Silent => {
-            step("Look at the process behind it", format!("{address} accepts connections and answers nothing."))
+            Remedy::new("Look at the process behind it", format!("{address} accepts connections and answers nothing."))
         }
-        Why::Closed => step(
+        Why::Closed => Remedy::new(
             "Check what listens there",
             format!(
                 "{address} accepts connections and closes them: often a load balancer without a live broker, or a TLS listener."
             ),
         ),
-        _ => step("Check what listens there", format!("What {address} answers is not the Kafka protocol.")),
+        _ => Remedy::new("Check what listens there", format!("What {address} answers is not the Kafka protocol.")),
     }
 }
 

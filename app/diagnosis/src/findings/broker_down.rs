@@ -3,10 +3,10 @@
 //! Says so beside the verdicts, because the reserve is gone. Where coordinators do depend on it, the rules about
 //! their partitions speak instead.
 
-use super::{Context, Rule, capital, finding, seen_, step};
+use super::{Context, Rule, capital, finding, seen_};
 use crate::BrokerId;
 use crate::handbook::Entry;
-use crate::report::{BrokerState, Finding, Severity};
+use crate::report::{Avoid, BrokerState, Finding, Severity};
 use crate::verdict::Cause;
 
 const SLUG: &str = "broker-down";
@@ -14,11 +14,27 @@ const SLUG: &str = "broker-down";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "A broker does not answer, and no coordinator depends on it",
+        title: "A broker is down, and no coordinator depends on it",
         severity: "warning",
-        opens: "A broker is down, and no coordinator depends on it.",
+        means: "All groups have a coordinator that works, because this broker led none of them, or because the elections are \
+                over. But the reserve is gone: the next failure meets one replica less. This is the moment to bring it \
+                back without a hurry.",
+        opens: "A broker is gone, hangs, or is in replica lists without being live, and no verdict on a coordinator already \
+                names it.",
         closes: "It answers.",
-        ..Entry::BLANK
+        not_told: "An id that stands in replica lists only may be a broker that was retired or got another id: no broker \
+                   knows its address, and it will never come back. Partitions of other topics are another finding.",
+        clients_see: "Nothing, but for reconnects.",
+        way_out: "Start it when you know why it stopped. Its replicas catch up by themselves and rejoin the ISR; leadership \
+                  comes back by the automatic balancing, or by a preferred election.",
+        never: "Do not stop another broker for maintenance meanwhile.",
+        twins: &[
+            ("leader-lost", "there coordinators depend on it right now"),
+            ("broker-not-reachable", "there the cluster lists it as live"),
+        ],
+        shadows: &["groups-not-listed", "data-partition-without-leader"],
+        versions: "all",
+        sources: &["auto.leader.rebalance.enable (every 300 s, at 10 % imbalance)"],
     }],
     check,
 };
@@ -73,10 +89,13 @@ fn explain(context: &Context<'_, '_>, broker: BrokerId, state: BrokerState) -> F
             crate::time::clock(context.facts.silent_since(broker))
         )));
     }
-    finding.remedies.push(step(
-        format!("Start broker {broker} when you know why it stopped"),
-        "Until then the next failure meets fewer replicas.",
-    ));
+    let mut start = context.start(&[broker], true, "Until then the next failure meets fewer replicas.");
+    start.title += " when you know why it stopped";
+    finding.remedies.push(start);
+    finding.avoid.push(Avoid {
+        what: "Do not stop another broker meanwhile".to_owned(),
+        why: "What both of them hold would be down to one replica, or none.".to_owned(),
+    });
     finding.brokers = vec![broker];
     finding
 }
@@ -92,6 +111,9 @@ mod tests {
         [warning] Broker 4 (127.0.0.1:9004) is down. No coordinator depends on it now.
           seen: Broker 4 (127.0.0.1:9004): connection refused, since 12:00:00 UTC.
           -> Start broker 4 when you know why it stopped: Until then the next failure meets fewer replicas.
+             if (not known): its log directories are still there
+             verify: Unstuck shows broker 4 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9004` answers.
+          avoid: Do not stop another broker meanwhile: What both of them hold would be down to one replica, or none.
         ");
     }
 

@@ -281,9 +281,17 @@ mod tests {
           likely: Ids from 1001 on are made up by ZooKeeper where broker.id is not set: a new volume means a new id.
           likely: Broker 1 holds no replica of __consumer_offsets: it may be broker 1001 under a new id.
           -> If a broker came back under another id: give it broker.id=1001 again: Stop it, set broker.id in server.properties and in meta.properties of its old log directories to the old id, and start it with these directories. Pin broker.id for the future.
-             ! What it leads under its new id stops until others lead it.
+             if (not known): its old log directories still exist
+             if (met): under its new id it holds no replica that would be missed
+             ! (groups may pause for a moment) What it leads under its new id stops until others lead it.
+             verify: It is listed as live under the old id, and its partitions have a leader.
+             undo: Stop it, and start it under the new id with the directories it had then.
           -> Only if its data is gone for good: start an empty broker with the old id: It leads its partitions, empty. Then move them to other brokers, and set the groups' positions by time.
-             ! Loses the committed offsets of all 2 partitions of __consumer_offsets for good.
+             if (not known): the old log directories are lost
+             ! (loses data) Loses the committed offsets of all 2 partitions of __consumer_offsets for good.
+             verify: The partitions have a leader.
+             undo: Cannot be undone.
+          avoid: Do not delete __consumer_offsets or its nodes in ZooKeeper: All committed offsets of all groups go with it, of the working ones too.
         ");
         let shadowed = report.findings.iter().find(|finding| finding.slug == "no-leader-no-live-replica");
         assert_eq!(shadowed.and_then(|finding| finding.follows_from.as_deref()), Some(super::RENUMBERED));
@@ -299,10 +307,20 @@ mod tests {
           likely: Broker 1 holds no replica of __consumer_offsets: it may be broker 391 under a new id.
           not seen: Whether it is down, retired or renumbered: a broker that is down leaves no other trace.
           -> Start broker 391, if it still exists: With its data, everything is as before.
+             verify: It is listed as live, and its partitions have a leader.
           -> If a broker came back under another id: give it broker.id=391 again: Stop it, set broker.id in server.properties and in meta.properties of its old log directories to the old id, and start it with these directories. Pin broker.id for the future.
-             ! What it leads under its new id stops until others lead it.
+             if (not known): its old log directories still exist
+             if (met): under its new id it holds no replica that would be missed
+             ! (groups may pause for a moment) What it leads under its new id stops until others lead it.
+             verify: It is listed as live under the old id, and its partitions have a leader.
+             undo: Stop it, and start it under the new id with the directories it had then.
           -> Only if its data is gone for good: start an empty broker with the old id: It leads its partitions, empty. Then move them to other brokers, and set the groups' positions by time.
-             ! Loses the committed offsets of partition 0 of __consumer_offsets for good.
+             if (not known): the old log directories are lost
+             ! (loses data) Loses the committed offsets of partition 0 of __consumer_offsets for good.
+             verify: The partitions have a leader.
+             undo: Cannot be undone.
+          avoid: Do not delete __consumer_offsets or its nodes in ZooKeeper: All committed offsets of all groups go with it, of the working ones too.
+          follows from no-leader-no-live-replica
         ");
     }
 
@@ -316,9 +334,17 @@ mod tests {
           seen: Live: brokers 1, 2 and 3. Broker 7 was not seen since Unstuck began looking.
           seen: The controllers do not know it as fenced either: it is not registered.
           -> If a broker came back under another id: give it node.id=7 again: Stop it, set node.id in server.properties and in meta.properties of its old log directories to the old id, and start it with these directories. Pin node.id for the future.
-             ! What it leads under its new id stops until others lead it.
+             if (not known): its old log directories still exist
+             if (not known): under its new id it holds no replica that would be missed
+             ! (groups may pause for a moment) What it leads under its new id stops until others lead it.
+             verify: It is listed as live under the old id, and its partitions have a leader.
+             undo: Stop it, and start it under the new id with the directories it had then.
           -> If broker 7 will not come back: move its replicas to live brokers: A reassignment of these partitions, with the replicas that live and new ones in its place.
-             ! Copies data over the network; leaders may move.
+             if (met): these partitions have a leader
+             ! (groups may pause for a moment) Copies data over the network; leaders may move.
+             verify: No replica list names broker 7 any more.
+             undo: A reassignment back, as long as the broker exists.
+          avoid: Do not delete __consumer_offsets or its nodes in ZooKeeper: All committed offsets of all groups go with it, of the working ones too.
         ");
     }
 

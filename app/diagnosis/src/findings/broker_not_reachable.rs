@@ -3,7 +3,7 @@
 //! Catalogue row 19: an advertised address for another network (containers, NAT, tunnels). A broker never reached from
 //! here is not a dead broker, so what it coordinates is `unknown`, never `stuck`.
 
-use super::{Context, Rule, capital, finding, not_seen, seen_, step};
+use super::{Context, Rule, capital, finding, not_seen, seen_};
 use crate::handbook::Entry;
 use crate::report::{BrokerState, Finding, Remedy, Severity};
 use crate::snapshot::Why;
@@ -14,11 +14,30 @@ const SLUG: &str = "broker-not-reachable";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "The cluster lists a broker as live, and we cannot reach or use it from here",
+        title: "A broker that the cluster calls live cannot be used from here",
         severity: "error",
-        opens: "The cluster lists a broker as live that was never reached or cannot be used from here; or one that answered before and is still listed long after it should have been dropped, while there is a controller.",
+        means: "A client is told one address per broker and has to reach each of them itself; a bootstrap address that works \
+                says nothing about the rest. Here the cluster lists a broker as live, and Unstuck cannot reach it at the \
+                address that it advertises, or what answers there is not of use: a TLS or SASL listener, a web server, \
+                another broker. Clients in the same network as Unstuck will fare the same. Other clients may not notice.",
+        opens: "The cluster lists a broker as live that was never reached, or cannot be used, from here; or one that answered \
+                before and is still listed long after it should have been dropped, while there is a controller.",
         closes: "It answers.",
-        ..Entry::BLANK
+        not_told: "Whether the broker works for others. A broker never reached from here is not called dead: what it \
+                   coordinates is `unknown`, never `stuck`.",
+        clients_see: "Java: \"Discovered group coordinator ...\" and then \"Connection to node ... could not be \
+                      established\", again and again, although the first connection worked. Often after a move into \
+                      containers: `advertised.listeners` names localhost, a container or an inner address.",
+        way_out: "If only Unstuck is in the wrong network: tell it an address that works from here (`--broker-address`). If \
+                  clients have the same trouble: correct `advertised.listeners` of the broker, DNS, or the firewall.",
+        never: "Do not take it for a dead broker and elect around it: it has the data, and others may reach it.",
+        twins: &[
+            ("leader-lost", "there the broker answered before, and refuses now"),
+            ("bootstrap-unusable", "there it is an address of the configuration, not one that a broker advertises"),
+        ],
+        shadows: &["groups-not-listed", "broker-down"],
+        versions: "all",
+        sources: &["advertised.listeners", "KIP-103 (separate listeners for inner and outer clients)"],
     }],
     check,
 };
@@ -63,16 +82,19 @@ fn remedies(context: &Context<'_, '_>, broker: BrokerId, why: &Why) -> Vec<Remed
     let address = context.facts.snapshot.brokers.get(&broker).and_then(|sight| sight.address.clone());
     let address = address.unwrap_or_else(|| "its address".to_owned());
     match why {
-        Why::AuthenticationRequired => vec![step(
+        Why::AuthenticationRequired => vec![Remedy::new(
             format!("Give Unstuck a plaintext listener, or wait for one with a login: {address} wants SASL"),
             "Unstuck asks each broker itself, and this listener answers only clients that log in.",
         )],
-        Why::SpeaksTls => vec![step(
+        Why::SpeaksTls => vec![Remedy::new(
             format!("Point Unstuck at the plaintext listener: {address} is a TLS one"),
             "Take the listener that brokers advertise for plaintext clients as the bootstrap address.",
         )],
         Why::SpeaksHttp => {
-            vec![step(format!("Check the port: {address} is a web server"), "A Kafka listener often has port 9092.")]
+            vec![Remedy::new(
+                format!("Check the port: {address} is a web server"),
+                "A Kafka listener often has port 9092.",
+            )]
         }
         Why::OtherBroker(other) => vec![override_address(
             broker,
@@ -87,7 +109,7 @@ fn remedies(context: &Context<'_, '_>, broker: BrokerId, why: &Why) -> Vec<Remed
                 "Its advertised address may be meant for another network (containers, NAT, a tunnel): tell Unstuck where \
                  it is from here.",
             ),
-            step(
+            Remedy::new(
                 format!("If clients cannot reach {address} either: correct advertised.listeners of broker {broker}"),
                 "Clients of its groups would hang just as Unstuck does.",
             ),
@@ -96,13 +118,10 @@ fn remedies(context: &Context<'_, '_>, broker: BrokerId, why: &Why) -> Vec<Remed
 }
 
 fn override_address(broker: BrokerId, why: &str) -> Remedy {
-    Remedy {
-        title: format!("Start Unstuck with an address for broker {broker} that works from here"),
-        why: why.to_owned(),
-        command: Some(format!("unstuck serve … --broker-address {broker}=HOST:PORT")),
-        danger: None,
-        ..Remedy::default()
-    }
+    Remedy::new(format!("Start Unstuck with an address for broker {broker} that works from here"), why)
+        .looks(format!("unstuck serve … --broker-address {broker}=HOST:PORT"))
+        .given(format!("HOST:PORT leads to broker {broker} from here"), None)
+        .verify(format!("Unstuck shows broker {broker} as answering. It checks that it is the right one."))
 }
 
 #[cfg(test)]
@@ -119,7 +138,9 @@ mod tests {
           seen: Other brokers list it as live.
           not seen: Whether it serves 2 of 6 partitions of __consumer_offsets.
           -> Start Unstuck with an address for broker 1 that works from here: Its advertised address may be meant for another network (containers, NAT, a tunnel): tell Unstuck where it is from here.
+             if (not known): HOST:PORT leads to broker 1 from here
              $ unstuck serve … --broker-address 1=HOST:PORT
+             verify: Unstuck shows broker 1 as answering. It checks that it is the right one.
           -> If clients cannot reach 127.0.0.1:9001 either: correct advertised.listeners of broker 1: Clients of its groups would hang just as Unstuck does.
         ");
         assert_eq!(report.partitions[0].status, Status::Unknown);
@@ -133,7 +154,9 @@ mod tests {
         [error] Unstuck cannot use broker 1 (127.0.0.1:9001) from here: the connection attempt timed out.
           seen: A bootstrap address lists it as live.
           -> Start Unstuck with an address for broker 1 that works from here: Its advertised address may be meant for another network (containers, NAT, a tunnel): tell Unstuck where it is from here.
+             if (not known): HOST:PORT leads to broker 1 from here
              $ unstuck serve … --broker-address 1=HOST:PORT
+             verify: Unstuck shows broker 1 as answering. It checks that it is the right one.
           -> If clients cannot reach 127.0.0.1:9001 either: correct advertised.listeners of broker 1: Clients of its groups would hang just as Unstuck does.
         ");
     }

@@ -216,7 +216,12 @@ mod tests {
           -> See whether the controllers are well, and how far broker 3 is behind: Lag of observers is told too.
              $ kafka-metadata-quorum.sh --bootstrap-server 127.0.0.1:9001 describe --status
           -> If it does not catch up: restart broker 3: It reads everything anew.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 3 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 3 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not trust broker 3 about who leads: Of two views the one with the higher leader epoch is right.
         ");
     }
 
@@ -245,7 +250,12 @@ mod tests {
           seen: It still serves as coordinator of partition 0 of __consumer_offsets: clients that stay connected to it work apart from all others.
           -> Look at the log of broker 1: its view is the older one: It says whether ZooKeeper is reached, and whether messages of the controller are refused (CLUSTER_AUTHORIZATION_FAILED: then correct its super.users or principal mapping). It catches up by itself.
           -> If it does not catch up: restart broker 1: It reads everything anew.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not trust broker 1 about who leads: Of two views the one with the higher leader epoch is right.
         ");
     }
 

@@ -3,10 +3,11 @@
 //! Seen on real brokers: while a follower was stopped, commits failed for about 9 s although leader, ISR and
 //! coordinator looked healthy; and for as long as the KRaft quorum was lost, because then nobody can shrink the ISR.
 
-use super::{Context, Rule, by, capital, finding, seen_, step};
+use super::ways_out::never_restart_the_others;
+use super::{Context, Rule, by, capital, finding, seen_};
 use crate::facts::Controller;
 use crate::handbook::Entry;
-use crate::report::{Finding, Severity};
+use crate::report::{Finding, Remedy, Severity};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
@@ -15,11 +16,34 @@ const SLUG: &str = "commits-wait";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "A follower in the ISR is gone, so commits wait until the leader may drop it",
+        title: "Commits wait for a follower that is gone",
         severity: "error, outage where nobody can change the ISR",
-        opens: "A member of the ISR is down.",
+        means: "A commit counts when every in-sync replica has it. A follower died and is still in the ISR, so the leader \
+                waits for it: until `replica.lag.time.max.ms` has passed, or the follower's session has ended, and the \
+                controller takes it out. For these seconds nobody can commit, although leader, ISR and coordinator look \
+                perfectly well. Without a controller nobody can change the ISR, and the wait never ends.",
+        opens: "A member of the ISR is down, and enough replicas would remain without it.",
         closes: "It is back, or out of the ISR.",
-        ..Entry::BLANK
+        not_told: "A follower that was never reached from here, or that is only late, opens nothing: then the verdict says \
+                   that commits are \"not verified\". If `replica.lag.time.max.ms` could not be read, the bound is marked \
+                   as assumed.",
+        clients_see: "Commits fail with a time-out after `offsets.commit.timeout.ms` (5 s); with the new coordinator \
+                      everything that follows on the same partition waits behind them, heartbeats included. After some \
+                      seconds all is well again, and nobody knows why.",
+        way_out: "Wait: it needs no help while there is a controller. If the bound has passed, or nobody can elect, start \
+                  the broker, or bring the controllers back.",
+        never: "Do not restart the leader: it is not the cause, and its partitions would wait for an election as well.",
+        twins: &[
+            ("isr-below-min", "there too few would remain, so commits are refused until a follower is back"),
+            ("no-controller", "why the wait does not end"),
+        ],
+        shadows: &["broker-down", "groups-not-listed"],
+        versions: "all",
+        sources: &[
+            "replica.lag.time.max.ms (30 s since 2.5, 10 s before)",
+            "Partition.scala (maybeShrinkIsr)",
+            "KIP-497",
+        ],
     }],
     check,
 };
@@ -65,14 +89,26 @@ fn explain(context: &Context<'_, '_>, members: Vec<BrokerId>, blocked: bool, par
         }
         (None, _) => Some("It should have been taken out of the ISR by now.".to_owned()),
     };
+    let gone = matches!(context.facts.controller, Controller::Gone(_));
     finding.remedies.push(if blocked {
-        step(
-            format!("Start {who}"),
-            "Commits go on when they answer, or when a controller can take them out of the ISR.",
-        )
+        let why = "Commits go on when they answer, or when a controller can take them out of the ISR.";
+        context.start(&members, true, why)
     } else {
-        step("Wait", "It needs no help. Start the broker again when you know why it stopped.")
+        let why = "It needs no help. Start the broker again when you know why it stopped.";
+        Remedy::new("Wait", why).verify(format!("The ISR of these partitions no longer has {who}."))
     });
+    if let (true, Some(command)) = (blocked && gone, context.commands().quorum_status()) {
+        let why = "With a controller the ISR shrinks by itself, and commits go on.";
+        finding.remedies.push(
+            Remedy::new("Or start enough controllers for a majority", why)
+                .looks(command)
+                .verify("It names a leader of the quorum."),
+        );
+    }
+    if blocked {
+        let why = "they are what is left, and while the ISR cannot change, whatever they lead would be lost as well.";
+        finding.avoid.push(never_restart_the_others(why));
+    }
     finding.brokers = members;
     finding.partitions = partitions;
     finding
@@ -90,6 +126,7 @@ mod tests {
           outlook: The leader may go on without it by 12:00:34 UTC.
           seen: Broker 3 (127.0.0.1:9003): connection refused, since 12:00:00 UTC.
           -> Wait: It needs no help. Start the broker again when you know why it stopped.
+             verify: The ISR of these partitions no longer has broker 3.
         ");
     }
 
@@ -102,6 +139,12 @@ mod tests {
           seen: Broker 2 (127.0.0.1:9002): connection refused, since 12:00:00 UTC.
           seen: Broker 3 (127.0.0.1:9003): connection refused, since 12:00:00 UTC.
           -> Start brokers 2 and 3: Commits go on when they answer, or when a controller can take them out of the ISR.
+             if (not known): its log directories are still there
+             verify: Unstuck shows brokers 2 and 3 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9002` answers.
+          -> Or start enough controllers for a majority: With a controller the ISR shrinks by itself, and commits go on.
+             $ kafka-metadata-quorum.sh --bootstrap-server 127.0.0.1:9001 describe --status
+             verify: It names a leader of the quorum.
+          avoid: Do not restart the brokers that still work: They are what is left, and while the ISR cannot change, whatever they lead would be lost as well.
         ");
     }
 

@@ -4,22 +4,52 @@
 //! under the same leader epoch, with no listing in progress and no drift of the partition count. Classic coordinators
 //! (3.9 and older) answer "no error" after a failed load: that failure cannot be seen from outside.
 
+use super::restart::restart;
 use super::{Context, Rule, finding, likely, seen_};
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::verdict::Cause;
-use crate::{BrokerId, PartitionId, words};
+use crate::{BrokerId, PartitionId};
 
 const SLUG: &str = "coordinator-failed";
 
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "The leader is healthy and says, for long, that it does not serve the partition",
+        title: "The leader lives, but its coordinator does not serve the partition",
         severity: "error, outage after 60 s",
-        opens: "The leader says that it does not serve, under the same epoch.",
-        closes: "It serves, or another leads.",
-        ..Entry::BLANK
+        means: "Every broker agrees who leads the partition, that broker is well, and yet it answers \"not coordinator\" \
+                when asked for a group on it. Becoming the coordinator is more than becoming the leader: the broker reads \
+                the whole partition into memory first. If that load failed (the new coordinator, 3.7 and newer: \
+                KAFKA-19862, KAFKA-19716) or never began, the partition stays unserved until its leader epoch changes. The \
+                groups on it vanish from every listing without an error.",
+        opens: "The leader answers 15 or 16 for its own partition under the same leader epoch. `recovering` for 60 s, then \
+                `stuck`, unless it is still loading others or brokers use another partition count.",
+        closes: "It serves, or another broker leads.",
+        not_told: "A classic coordinator (3.9 and older) whose load failed answers as if all were well, with groups or \
+                   offsets missing: that cannot be seen from outside (its log has \"Error loading offsets from\"). Why the \
+                   load failed is in the broker's log only. Below 2.0 the same answer also means \"still loading\".",
+        clients_see: "FindCoordinator names the broker, the broker says it is not the coordinator, and so round and round. \
+                      Java: \"This is not the correct coordinator\"; librdkafka: \"Broker: Not coordinator\"; sarama: \
+                      \"Request was for a consumer group that is not coordinated by this broker\".",
+        way_out: "Give the partition a new leader epoch, so that it is loaded anew. Without a restart: put another in-sync \
+                  replica first in the assignment and run a preferred election. Or restart the broker. Then find the \
+                  cause in the log before it comes again, and upgrade where it is one of the known faults.",
+        never: "Do not restart it again and again: each start reads all its partitions from the beginning, and a damaged \
+                log fails each time.",
+        twins: &[
+            ("coordinator-loading", "there it says 14, still loading: wait"),
+            ("placement-drift", "there the broker uses another partition count and rightly says no"),
+            ("coordinator-silent", "there it says nothing at all"),
+        ],
+        shadows: &["groups-not-listed"],
+        versions: "all; a failed load shows like this with the new coordinator (3.7 and newer) only",
+        sources: &[
+            "KAFKA-19862 (a load fails while the log is compacted, 4.0 and 4.1)",
+            "KAFKA-19716 (memory grows while loading)",
+            "KAFKA-9065 (endless loading, fixed in 2.4.1 and 2.5)",
+            "CoordinatorRuntime.java (state FAILED)",
+        ],
     }],
     check,
 };
@@ -73,46 +103,14 @@ fn explain(
 }
 
 fn remedies(context: &Context<'_, '_>, leader: BrokerId, partitions: &[PartitionId]) -> Vec<Remedy> {
-    let mut remedies = Vec::new();
-    let other_replicas = partitions.iter().all(|partition| {
-        context.facts.partitions.get(partition).is_some_and(|seen| seen.newest.isr.iter().any(|&id| id != leader))
-    });
-    if other_replicas {
-        let reorder: Vec<_> =
-            partitions.iter().filter_map(|&partition| reordered(context, leader, partition)).collect();
-        remedies.push(Remedy {
-            title: "Move the leadership to another in-sync replica".to_owned(),
-            why: format!(
-                "A new leader loads the partition anew. Save the text between the quotes as move.json, then elect: \
-                 '{{\"version\":1,\"partitions\":[{}]}}'. Afterwards run kafka-leader-election.sh --election-type preferred.",
-                reorder.join(",")
-            ),
-            command: Some(format!(
-                "kafka-reassign-partitions.sh --bootstrap-server {} --reassignment-json-file move.json --execute",
-                context.bootstrap()
-            )),
-            danger: None, ..Remedy::default() });
-    }
-    remedies.push(Remedy {
-        title: format!("Restart broker {leader}"),
-        why: "It loads its partitions anew.".to_owned(),
-        command: None,
-        danger: Some("Everything else that it leads moves or stops meanwhile.".to_owned()),
-        ..Remedy::default()
-    });
+    let mut remedies = vec![Remedy::new(
+        format!("Look at the log of broker {leader} for the partition's name"),
+        "It says why the load failed. A damaged log fails on every start; a fault of the release may not.",
+    )];
+    let title = "Move the leadership to another in-sync replica";
+    remedies.extend(context.move_leadership(leader, partitions, title));
+    remedies.push(restart(context, leader, format!("Restart broker {leader}"), "It loads its partitions anew."));
     remedies
-}
-
-/// The replicas of a partition with the present leader moved to the end.
-fn reordered(context: &Context<'_, '_>, leader: BrokerId, partition: PartitionId) -> Option<String> {
-    let view = context.facts.partitions.get(&partition)?.newest;
-    let mut replicas: Vec<_> = view.isr.iter().copied().filter(|&id| id != leader).collect();
-    replicas.extend(view.replicas.iter().copied().filter(|&id| id != leader && !view.isr.contains(&id)));
-    replicas.push(leader);
-    Some(format!(
-        "{{\"topic\":\"__consumer_offsets\",\"partition\":{partition},\"replicas\":{}}}",
-        words::ids(&replicas).replace(' ', "")
-    ))
 }
 
 #[cfg(test)]
@@ -123,16 +121,28 @@ mod tests {
     #[test]
     fn not_coordinator_for_more_than_a_minute() {
         let sample = Sample::kraft(3, 3, 3).canary(1, 0, 16).later(70);
-        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @r#"
+        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] Broker 1 leads partition 0 of __consumer_offsets, but its coordinator does not serve.
           outlook: It will not heal by itself: the partition needs a new leader epoch.
           seen: Asked as coordinator, broker 1 has answered 16 (NOT_COORDINATOR) since 12:00:00 UTC, under the same leader epoch.
           likely: Loading the partition failed; the broker's log says why.
-          -> Move the leadership to another in-sync replica: A new leader loads the partition anew. Save the text between the quotes as move.json, then elect: '{"version":1,"partitions":[{"topic":"__consumer_offsets","partition":0,"replicas":[2,3,1]}]}'. Afterwards run kafka-leader-election.sh --election-type preferred.
-             $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file move.json --execute
+          -> Look at the log of broker 1 for the partition's name: It says why the load failed. A damaged log fails on every start; a fault of the release may not.
+          -> Move the leadership to another in-sync replica: Only the order of the replicas changes: nothing is copied. The new leader reads the partition and serves its groups, which rebalance.
+             if (met): another in-sync replica of each of them lives
+             file move.json: the replicas with the present leader last
+             file move-back.json: the replicas as they are now
+             $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file move.json --execute && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
+             changes: The order of replicas and the leader of 1 partition of __consumer_offsets.
+             ! (groups may pause for a moment) Their groups wait for some seconds: the time of an election and of loading.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows the new leader. If it does not yet, run the second half of the command again.
+             undo: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file move-back.json --execute && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0`
           -> Restart broker 1: It loads its partitions anew.
-             ! Everything else that it leads moves or stops meanwhile.
-        "#);
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+        ");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! Catalogue row 21; error 14. One thread loads one partition after the other, so a large one delays the rest.
 
-use super::{Context, Rule, cause, finding, seen_, step};
+use super::{Context, Rule, cause, finding, seen_};
+use crate::OFFSETS_TOPIC;
 use crate::handbook::Entry;
-use crate::report::{Finding, Severity};
+use crate::report::{Avoid, Finding, Remedy, Severity};
 use crate::verdict::Cause;
 
 const SLUG: &str = "coordinator-loading";
@@ -12,11 +13,34 @@ const SLUG: &str = "coordinator-loading";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "The leader is reading the partition and serves its groups when it is done",
+        title: "The coordinator is still reading its partition",
         severity: "error; the verdict turns from recovering to unknown after 10 min",
-        opens: "The coordinator answers 14.",
+        means: "A broker that becomes leader of a partition of `__consumer_offsets` reads all of it into memory before it \
+                serves any group on it. Usually that takes less than a second, since compaction keeps the partition small. \
+                It takes minutes where compaction has died or is held up by an open transaction, so that the partition \
+                has grown to gigabytes; and one thread reads one partition after the other, so that the rest waits in a \
+                queue behind the large one.",
+        opens: "The leader answers 14 (COORDINATOR_LOAD_IN_PROGRESS) for its own partition.",
         closes: "It serves.",
-        ..Entry::BLANK
+        not_told: "How far it has come: no broker tells. Below 2.0 a loading coordinator answers 16 like one that does not \
+                   serve, and a classic one does so for partitions that still wait in the queue.",
+        clients_see: "Java: \"JoinGroup failed: Coordinator ... is loading the group\"; librdkafka: \"Broker: Coordinator \
+                      load in progress\"; sarama: \"The broker is still loading offsets after a leader change\". \
+                      Heartbeats are answered meanwhile without being looked at.",
+        way_out: "Wait. If it takes long, look at the size of the partition on disk: more than a gigabyte is not normal. Then \
+                  find out why it is not compacted: the log cleaner's log, its thread, or a hanging transaction.",
+        never: "Do not restart the broker: it begins anew, and so does the queue behind it. Do not delete segments by hand.",
+        twins: &[
+            ("coordinator-failed", "there the load has failed or never began, and waiting does not help"),
+            ("coordinator-silent", "there the coordinator says nothing at all"),
+        ],
+        shadows: &["groups-not-listed"],
+        versions: "all; KAFKA-9065 (loads for ever, fixed in 2.4.1 and 2.5)",
+        sources: &[
+            "KAFKA-9065",
+            "KAFKA-5413 and KAFKA-8335 (log cleaner stops)",
+            "GroupMetadataManager.scala, CoordinatorLoaderImpl (one loading thread per broker)",
+        ],
     }],
     check,
 };
@@ -44,7 +68,19 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
             )));
             finding.outlook =
                 Some("It serves when it has read the partition. How long that takes depends on its size.".to_owned());
-            finding.remedies.push(step("Wait", "Restarting the broker begins the loading anew."));
+            finding.remedies.push(
+                Remedy::new("Wait", "Restarting the broker begins the loading anew.")
+                    .verify("Unstuck says that the coordinator serves."),
+            );
+            let why = "More than a gigabyte for a partition is not normal: compaction has stopped or is held up.";
+            finding.remedies.push(
+                Remedy::new("If it takes minutes: look at the size of the partitions", why)
+                    .looks(context.commands().log_dirs(&[leader], OFFSETS_TOPIC)),
+            );
+            finding.avoid.push(Avoid {
+                what: format!("Do not restart broker {leader}"),
+                why: "It would read the partition from the beginning, and those that wait behind it too.".to_owned(),
+            });
             finding.brokers = vec![leader];
             finding.partitions = partitions;
             finding
@@ -66,6 +102,10 @@ mod tests {
           outlook: It serves when it has read the partition. How long that takes depends on its size.
           seen: Asked as coordinator, broker 1 has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since 12:00:00 UTC.
           -> Wait: Restarting the broker begins the loading anew.
+             verify: Unstuck says that the coordinator serves.
+          -> If it takes minutes: look at the size of the partitions: More than a gigabyte for a partition is not normal: compaction has stopped or is held up.
+             $ kafka-log-dirs.sh --bootstrap-server 127.0.0.1:9001 --describe --broker-list 1 --topic-list __consumer_offsets
+          avoid: Do not restart broker 1: It would read the partition from the beginning, and those that wait behind it too.
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Recovering, Shard::Loading));
     }

@@ -5,9 +5,10 @@
 //! coordinator's next answer or another leader. One request asks for all partitions of a broker: which of them it waits
 //! for cannot be told.
 
-use super::{Context, Rule, capital, cause, finding, likely, not_seen, seen_, step, then_restart};
+use super::ways_out::then_restart;
+use super::{Context, Rule, capital, cause, finding, likely, not_seen, seen_};
 use crate::handbook::Entry;
-use crate::report::{Finding, Severity, Status};
+use crate::report::{Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId};
 
@@ -16,11 +17,33 @@ const SLUG: &str = "coordinator-silent";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "The leader's broker answers metadata, and nothing that goes to its coordinator",
+        title: "A coordinator is silent, although its broker answers",
         severity: "error, outage past the session time-out",
-        opens: "A leader's broker answers, and has left DescribeGroups unanswered for two deadlines.",
-        closes: "Its coordinator answers, or another leads.",
-        ..Entry::BLANK
+        means: "The broker answers metadata at once, and leaves everything that goes to its group coordinator unanswered. \
+                A thread of the coordinator waits: for a lock, for the log of `__consumer_offsets`, for a disk. To the \
+                cluster the broker looks well, since heartbeats and replication have threads of their own, so nobody \
+                elects another leader, and its groups stand still until somebody does something. Dashboards that watch \
+                broker processes stay green.",
+        opens: "A leader's broker answers Metadata, and has left DescribeGroups unanswered for two deadlines. \
+                `recovering` for as long as a session time-out and a margin, then `stuck`.",
+        closes: "Its coordinator answers, or another broker leads.",
+        not_told: "One request asks for all partitions of a broker, so it cannot be told whether all of them wait or only \
+                   some. What the coordinator waits for cannot be seen from outside.",
+        clients_see: "FindCoordinator answers at once with the right broker; JoinGroup, Heartbeat and OffsetCommit to it run \
+                      into `request.timeout.ms`. Java: \"Group coordinator ... is unavailable or invalid\", then \
+                      \"Discovered group coordinator\" with the same broker, again and again.",
+        way_out: "Wait until the bound. Then take a thread dump (`jstack`) and look at the disks. Move the leadership of \
+                  its partitions to another in-sync replica, which leaves the broker running for whoever looks for the \
+                  cause; or restart the broker.",
+        never: "Do not restart before the thread dump is taken: it is the only trace of the cause.",
+        twins: &[
+            ("leader-silent", "there the broker answers nothing at all, metadata neither"),
+            ("coordinator-failed", "there the coordinator answers, with 16: I do not serve this"),
+            ("coordinator-loading", "there the coordinator answers, with 14: I am still reading"),
+        ],
+        shadows: &["groups-not-listed"],
+        versions: "all",
+        sources: &["GroupCoordinator (up to 3.9), CoordinatorRuntime.java (3.7 and newer)"],
     }],
     check,
 };
@@ -67,13 +90,17 @@ fn explain(context: &Context<'_, '_>, leader: BrokerId, partitions: Vec<Partitio
             .to_owned(),
     });
     if bound.is_some() {
-        finding.remedies.push(step("Wait", "It is not known yet whether the coordinator hangs or is only slow."));
+        finding
+            .remedies
+            .push(Remedy::new("Wait", "It is not known yet whether the coordinator hangs or is only slow."));
     } else {
-        finding.remedies.push(step(
+        finding.remedies.push(Remedy::new(
             format!("Take a thread dump (jstack) of broker {leader}, and look at its disks"),
             "They tell what the coordinator waits for. Take the dump before a restart.",
         ));
-        finding.remedies.push(then_restart(leader));
+        let title = "Move the leadership to another in-sync replica";
+        finding.remedies.extend(context.move_leadership(leader, &partitions, title));
+        finding.remedies.push(then_restart(context, leader));
     }
     finding.brokers = vec![leader];
     finding.partitions = partitions;
@@ -111,8 +138,12 @@ mod tests {
           likely: A thread of the coordinator that waits for a lock or a disk.
           not seen: Whether all of these partitions wait, or only some: one request asks for all of them.
           -> Take a thread dump (jstack) of broker 1, and look at its disks: They tell what the coordinator waits for. Take the dump before a restart.
-          -> Then restart broker 1: Its partitions get another leader where an in-sync replica lives, or come back with it.
-             ! The thread dump is lost with the process.
+          -> Then restart broker 1: Its partitions get another leader where an in-sync replica lives, or come back with it. The thread dump is lost with the process.
+             if (not met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0 and 3)
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
         ");
     }
 

@@ -4,6 +4,7 @@
 //! error (KIP-231, 2.1 and later).
 
 use super::{Context, Rule, finding, not_seen, seen_};
+use crate::commands::Resource;
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 
@@ -12,11 +13,24 @@ const SLUG: &str = "groups-not-listed";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "Some groups cannot be listed, so a group that is not listed may still exist",
+        title: "The list of groups is not complete",
         severity: "info",
-        opens: "A broker could not list its groups, or listings may be filtered by ACLs.",
-        closes: "All list, and DESCRIBE on CLUSTER is proven.",
-        ..Entry::BLANK
+        means: "Each broker lists only the groups that it coordinates. Groups whose coordinator is lost are listed by nobody, \
+                without an error: they look as if they had never been. And without DESCRIBE on CLUSTER brokers leave out \
+                groups that the account may not see, again without an error. So a group that is not in the list may still \
+                exist, and Unstuck never says that it does not while this is open.",
+        opens: "A broker could not list its groups; or none proves that this account may see all of them.",
+        closes: "All brokers list, and DESCRIBE on CLUSTER is proven.",
+        not_told: "How many groups are missing. Those that were listed before are remembered and still shown.",
+        clients_see: "`kafka-consumer-groups.sh --list` shows fewer groups than there are, and says nothing about it.",
+        way_out: "Repair the coordinators first: their groups come back into the list by themselves. Permit DESCRIBE on \
+                  CLUSTER where the right is what is missing.",
+        never: "Do not take a group for deleted because it is not listed, and do not create it anew under the same id with \
+                other offsets.",
+        twins: &[("canaries-denied", "there it is the made-up groups that the account may not describe")],
+        shadows: &[],
+        versions: "all; filtered without an error from 2.1 on (KIP-231), refused with error 31 before",
+        sources: &["KIP-231, KAFKA-5638 (listings filtered by ACLs)", "GroupCoordinatorService.java (listGroups)"],
     }],
     check,
 };
@@ -37,17 +51,19 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     }
     if filtered {
         finding.evidence.push(seen_("No broker proves the account's right to see all groups.".to_owned()));
-        finding.remedies.push(Remedy {
-            title: "Let Unstuck see all groups".to_owned(),
-            why: "Without DESCRIBE on CLUSTER, brokers leave out groups without an error.".to_owned(),
-            command: Some(
-                "kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe \
-                 --cluster"
-                    .to_owned(),
-            ),
-            danger: None,
-            ..Remedy::default()
-        });
+        let commands = context.commands();
+        finding.remedies.push(
+            Remedy::new(
+                "Let Unstuck see all groups",
+                "Without DESCRIBE on CLUSTER, brokers leave out groups without an error.",
+            )
+            .command(
+                commands.acl(&["Describe"], &[Resource::Cluster]),
+                "Permits Unstuck's account to list all groups and to describe the cluster.",
+            )
+            .verify("This finding is gone, but for brokers that do not answer.")
+            .undo(format!("`{}`", commands.remove_acl(&["Describe"], &[Resource::Cluster]))),
+        );
     }
     finding.brokers = missing.into_iter().map(|(broker, _)| broker).collect();
     vec![finding]
@@ -62,6 +78,7 @@ mod tests {
         insta::assert_snapshot!(text(&Sample::kraft(3, 3, 3).gone(1).report(), super::SLUG), @"
         [info] The list of groups is not complete: a group that is not in it may still exist.
           not seen: Groups on broker 1 (127.0.0.1:9001): connection refused.
+          follows from leader-lost
         ");
     }
 
@@ -72,7 +89,11 @@ mod tests {
         [info] The list of groups is not complete: a group that is not in it may still exist.
           seen: No broker proves the account's right to see all groups.
           -> Let Unstuck see all groups: Without DESCRIBE on CLUSTER, brokers leave out groups without an error.
-             $ kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe --cluster
+             if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --cluster
+             changes: Permits Unstuck's account to list all groups and to describe the cluster.
+             verify: This finding is gone, but for brokers that do not answer.
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --cluster`
         ");
         assert!(!report.groups.complete);
     }

@@ -156,11 +156,21 @@ mod tests {
           seen: The leader epoch of partition 0 went backwards at 12:00:02 UTC, from 5 to 0: Kafka only counts up.
           not seen: Which commits the log of broker 1 lacks.
           -> Make ZooKeeper choose a new controller: A new controller reads the states anew, and elects where the leader cannot lead.
+             if (met): broker 2 is alive, so that an election finds a replica in sync
+             if (not known): ZOOKEEPER:2181 is replaced by the address that the brokers have as zookeeper.connect
              $ zookeeper-shell.sh ZOOKEEPER:2181 delete /controller
-             ! No elections for some seconds.
+             changes: Another broker becomes controller; no data changes.
+             ! (groups may pause for a moment) No elections for some seconds.
+             verify: Leader and ISR fit, under a higher epoch.
+             undo: Needs none: any broker can be controller.
           -> Only if broker 2 will never come back: have a leader elected all the same: Leader, ISR and epoch fit again.
+             if (not known): broker 2 and its disk are lost for good
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type unclean --topic __consumer_offsets --partition 0
-             ! Loses every commit that broker 1 does not have.
+             changes: A live replica leads, and the ISR is that replica.
+             ! (loses data) Loses every commit that broker 1 does not have.
+             verify: Leader and ISR fit; then compare the committed offsets of a group that you know.
+             undo: Cannot be undone.
+          avoid: Do not write partition states into ZooKeeper by hand: The controller does not read them, and leader epochs that go backwards make replicas cut their logs.
         ");
     }
 

@@ -226,9 +226,17 @@ mod tests {
           -> Find out what happened to /var/lib/kafka on broker 1: Its log and the kernel's say whether the disk is full, unmounted, or broken.
              $ kafka-log-dirs.sh --bootstrap-server 127.0.0.1:9001 --describe --broker-list 1 --topic-list __consumer_offsets
           -> Bring /var/lib/kafka back, then restart broker 1: Its replicas there come online with all their data, and lead again where nobody else can.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (not met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0 and 3)
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
           -> Only if the disk is lost: replace it, and restart broker 1 with an empty directory: It makes the replicas anew, empty, and may lead with them. KRaft may want an unclean election in addition.
-             ! Loses the committed offsets of these groups, and all data of which this was the only copy.
+             if (not known): the data on the disk is lost for good
+             ! (loses data) Loses the committed offsets of these groups, and all data of which this was the only copy.
+             verify: The partitions have a leader; then set the groups' positions by time.
+             undo: Cannot be undone.
+          avoid: Do not format or empty the directory yet: It may hold the last copy of partitions, of other topics too.
         ");
         assert_eq!(report.partitions[0].status, Status::Stuck);
         assert!(!report.partitions[0].sentence.contains("in sync"), "{}", report.partitions[0].sentence);
@@ -246,7 +254,12 @@ mod tests {
           -> Find out what happened to the directory on broker 2: Its log and the kernel's say whether the disk is full, unmounted, or broken.
              $ kafka-log-dirs.sh --bootstrap-server 127.0.0.1:9001 --describe --broker-list 2 --topic-list __consumer_offsets
           -> Bring the directory back, then restart broker 2: Its replicas there come online with all their data, and lead again where nobody else can.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not format or empty the directory yet: It may hold the last copy of partitions, of other topics too.
         ");
     }
 

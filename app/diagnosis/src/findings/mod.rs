@@ -60,6 +60,7 @@ mod topic_flaps;
 mod two_controllers;
 mod unclean_election_enabled;
 mod under_replicated;
+mod ways_out;
 
 /// What rules read.
 pub(crate) struct Context<'a, 'b> {
@@ -152,6 +153,7 @@ pub(crate) fn shadow(findings: &mut [Finding]) {
     for finding in findings {
         let cause = causes.iter().find(|(entry, partitions, brokers)| {
             entry.slug != finding.slug
+                && !(finding.partitions.is_empty() && finding.brokers.is_empty())
                 && entry.shadows.contains(&finding.slug.as_str())
                 && finding.partitions.iter().all(|partition| partitions.contains(partition))
                 && finding.brokers.iter().all(|broker| brokers.contains(broker))
@@ -204,7 +206,7 @@ impl Context<'_, '_> {
             .answering
             .iter()
             .find_map(|id| self.facts.snapshot.brokers.get(id)?.address.clone())
-            .unwrap_or_else(|| "BOOTSTRAP".to_owned())
+            .unwrap_or_else(|| crate::commands::BOOTSTRAP.to_owned())
     }
 
     /// `broker 1 (10.0.0.1:9092)`.
@@ -230,11 +232,6 @@ impl Context<'_, '_> {
         let last = if self.facts.stale { " when last heard" } else { "" };
         seen_(format!("{} {verb}{last}: no leader{epoch}.", capital(&crate::words::brokers(&who))))
     }
-}
-
-/// The brokers among `ids` that answer.
-pub(crate) fn everyone_alive(context: &Context<'_, '_>, ids: &[BrokerId]) -> Vec<BrokerId> {
-    context.facts.answering_among(ids)
 }
 
 /// The first letter in upper case.
@@ -265,17 +262,6 @@ pub(crate) fn step(title: impl Into<String>, why: impl Into<String>) -> Remedy {
     Remedy::new(title, why)
 }
 
-/// The last resort for a process that hangs.
-pub(crate) fn then_restart(broker: BrokerId) -> Remedy {
-    Remedy {
-        title: format!("Then restart broker {broker}"),
-        why: "Its partitions get another leader where an in-sync replica lives, or come back with it.".to_owned(),
-        command: None,
-        danger: Some("The thread dump is lost with the process.".to_owned()),
-        ..Remedy::default()
-    }
-}
-
 /// A finding with no outlook, evidence, remedies, partitions or brokers yet.
 pub(crate) fn finding(slug: &str, severity: Severity, sentence: String) -> Finding {
     debug_assert!(crate::handbook::entry(slug).is_some(), "{slug} has no chapter in the handbook");
@@ -302,17 +288,4 @@ pub(crate) fn by(bound: &crate::report::Bound) -> String {
 /// A time as Kafka's tools take it: `2026-11-29T12:00:00.000`, in UTC.
 pub(crate) fn datetime(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.000").to_string()
-}
-
-/// How to save the state of the offsets topic before anything is changed.
-pub(crate) fn describe_topic(context: &Context<'_, '_>) -> String {
-    format!("kafka-topics.sh --bootstrap-server {} --describe --topic __consumer_offsets", context.bootstrap())
-}
-
-/// The election that cannot lose data where it applies, and the wider one otherwise.
-pub(crate) fn election_command(context: &Context<'_, '_>, kind: &str, partition: PartitionId) -> String {
-    format!(
-        "kafka-leader-election.sh --bootstrap-server {} --election-type {kind} --topic __consumer_offsets --partition {partition}",
-        context.bootstrap()
-    )
 }

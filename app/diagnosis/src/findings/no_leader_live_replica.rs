@@ -3,10 +3,13 @@
 //! Catalogue row 2; founding incident 2 (the controller's memory and ZooKeeper disagree, KAFKA-6082). Opens at once as
 //! `recovering`; stuck when the time for an election has passed. Closes when a leader is there.
 
-use super::{Context, Rule, capital, election_command, finding, likely, not_seen, seen_, step};
+use super::restart::restart;
+use super::ways_out::{never_delete_the_topic, never_elect_unclean, who_are};
+use super::{Context, Rule, capital, finding, likely, not_seen, seen_};
+use crate::commands::Election;
 use crate::facts::Controller;
 use crate::handbook::Entry;
-use crate::report::{BrokerState, Finding, Remedy, Severity, Status};
+use crate::report::{BrokerState, Finding, Remedy, Risk, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
@@ -17,10 +20,42 @@ pub(super) const RULE: Rule = Rule {
         slug: SLUG,
         title: "No leader, although an in-sync replica lives",
         severity: "error until the time for an election has passed, then outage",
-        opens: "No leader, although an in-sync replica lives.",
+        means: "The partition of `__consumer_offsets` that coordinates these groups has no leader, and yet a broker with \
+                all its data is alive. For the seconds of an ordinary election that is normal. When it lasts, whoever \
+                should elect does not know that it has to: in ZooKeeper mode the controller may remember another leader \
+                than ZooKeeper holds (KAFKA-6082, two controllers at once for a second), so that it sees nothing to do \
+                when the true leader dies, days later. Nothing heals that by itself, but any election event does, and \
+                nothing is lost by it.",
+        opens: "Every broker that answers says leader -1, and a member of the ISR (or an eligible leader replica, \
+                KIP-966) is alive. It is `recovering` until a session time-out and a margin have passed, then `stuck`.",
         closes: "A leader is there.",
-        shadows: &["served-but-not-found"],
-        ..Entry::BLANK
+        not_told: "ZooKeeper is not looked at, so what it holds is only likely. Releases below 2.4 hide the ISR of a \
+                   partition without a leader (KAFKA-8442): then Unstuck says that a live replica *may* be in sync. A \
+                   failed log directory on a live broker can look the same: the replica is then offline although its \
+                   broker answers.",
+        clients_see: "New and reconnecting clients wait without a word (FindCoordinator answers 15). Clients that were \
+                      connected to the live replica may go on for a while: it can still serve as coordinator although \
+                      nobody finds it. So half the members of a group may work and the other half hang.",
+        way_out: "1. A preferred election, if the first replica is the live in-sync one: it cannot lose anything. 2. \
+                  Otherwise an election of type `unclean`, in spite of its name: it takes live in-sync replicas first. \
+                  Look right before it that one lives. 3. ZooKeeper mode: make it choose a new controller, which reads \
+                  the truth and elects. 4. Restart the live in-sync broker: its return makes the controller elect.",
+        never: "Do not run an unclean election while the broker with the data answers and the cluster does not list it as \
+                live: it would be passed over. Do not delete `__consumer_offsets`. Do not restart the other brokers: each \
+                leader that moves now may get stuck the same way.",
+        twins: &[
+            ("no-leader-no-live-replica", "there nobody alive has all the data, and an election would lose commits"),
+            ("no-controller", "there nobody can elect at all: bring the controllers back first"),
+            ("leader-lost", "there the cluster has not noticed yet that the leader is gone"),
+        ],
+        shadows: &["served-but-not-found", "groups-not-listed"],
+        versions: "all; ZooKeeper mode below 2.1 above all (KAFKA-6082)",
+        sources: &[
+            "KAFKA-6082 (ZooKeeper writes fenced by the controller's epoch, 2.1)",
+            "KAFKA-8442 (the ISR hidden below 2.4)",
+            "KIP-460 (kinds of elections)",
+            "PartitionStateMachine.scala, ReplicaStateMachine.scala",
+        ],
     }],
     check,
 };
@@ -73,12 +108,14 @@ fn explain(
     });
     finding.evidence = evidence(context, candidates, isr_hidden, stuck, &partitions);
     if stuck && rejoining {
-        finding.remedies = rejoin(candidates);
+        finding.remedies = rejoin(context, candidates);
+        finding.avoid.push(never_elect_unclean(candidates));
     } else if stuck {
         finding.remedies = remedies(context, candidates, isr_hidden, &partitions);
     } else {
-        finding.remedies.push(step("Wait for the election", "Restarting brokers now makes it longer."));
+        finding.remedies.push(Remedy::new("Wait for the election", "Restarting brokers now makes it longer."));
     }
+    finding.avoid.push(never_delete_the_topic());
     finding.brokers = candidates.to_vec();
     finding.partitions = partitions;
     finding
@@ -129,22 +166,22 @@ fn evidence(
 }
 
 /// The cluster does not hold the candidates for live: an election now would pass them over.
-fn rejoin(candidates: &[BrokerId]) -> Vec<Remedy> {
+fn rejoin(context: &Context<'_, '_>, candidates: &[BrokerId]) -> Vec<Remedy> {
     let who = words::brokers(candidates);
-    vec![
-        step(
-            format!("Find out why the cluster does not list {who} as live"),
-            "The log says whether the controllers (KRaft) or ZooKeeper are reached. A leader is elected when they are.",
-        ),
-        step(format!("Then restart {who}"), "After it has registered anew, its data makes it leader. Nothing is lost."),
-        Remedy {
-            title: "Do not run an unclean election".to_owned(),
-            why: "It would pass over the replica that has all commits.".to_owned(),
-            command: None,
-            danger: Some("Loses committed offsets.".to_owned()),
-            ..Remedy::default()
-        },
-    ]
+    let mut remedies = vec![Remedy::new(
+        format!("Find out why the cluster does not list {who} as live"),
+        "The log says whether the controllers (KRaft) or ZooKeeper are reached. A leader is elected when they are.",
+    )];
+    if let [one] = candidates {
+        let why = "After it has registered anew, its data makes it leader. Nothing is lost.";
+        remedies.push(restart(context, *one, format!("Then restart {who}"), why));
+    } else {
+        remedies.push(Remedy::new(
+            format!("Then restart {who}, one after the other"),
+            "After one has registered anew, its data makes it leader. Nothing is lost.",
+        ));
+    }
+    remedies
 }
 
 fn remedies(
@@ -153,59 +190,70 @@ fn remedies(
     isr_hidden: bool,
     partitions: &[PartitionId],
 ) -> Vec<Remedy> {
-    let Some(&first) = partitions.first() else { return Vec::new() };
+    let commands = context.commands();
     if let Controller::Gone(_) = context.facts.controller {
-        return vec![step("Bring the controllers back first", "Without one nobody can elect a leader.")];
+        let first = Remedy::new("Bring the controllers back first", "Without one nobody can elect a leader.");
+        return vec![match commands.quorum_status() {
+            Some(command) => first.looks(command),
+            None => first,
+        }];
     }
-    let once = if partitions.len() == 1 { "" } else { " Once per partition concerned." };
-    let preferred = partitions.iter().all(|partition| {
-        let seen = context.facts.partitions.get(partition);
-        seen.and_then(|seen| seen.newest.replicas.first()).is_some_and(|first| candidates.contains(first))
-    });
+    let who = words::brokers(candidates);
+    let preferred: Vec<_> = partitions
+        .iter()
+        .copied()
+        .filter(|partition| {
+            let seen = context.facts.partitions.get(partition);
+            seen.and_then(|seen| seen.newest.replicas.first()).is_some_and(|first| candidates.contains(first))
+        })
+        .collect();
     let mut remedies = Vec::new();
-    if preferred && !isr_hidden {
-        remedies.push(Remedy {
-            title: "Elect the preferred leader".to_owned(),
-            why: format!("The first replica is alive and in sync, so nothing is lost. Takes about a second.{once}"),
-            command: Some(election_command(context, "preferred", first)),
-            danger: None,
-            ..Remedy::default()
-        });
+    if !preferred.is_empty() && !isr_hidden {
+        let why = "The first replica is alive and in sync, so nothing is lost. Takes about a second.";
+        let election = context.election(Election::Preferred, &preferred, "Elect the preferred leader", why);
+        remedies.extend(election.map(|remedy| remedy.given("the first replica is alive and in sync", true)));
     }
     // Brokers below 2.4, the ones that hide the ISR, have no such election (KIP-460).
     if !isr_hidden {
-        remedies.push(Remedy {
-            title: if preferred { "If that changes nothing: elect any live replica" } else { "Elect a leader" }
-                .to_owned(),
-            why: format!("This kind of election takes live in-sync replicas first.{once}"),
-            command: Some(election_command(context, "unclean", first)),
-            danger: Some(
-                "Loses commits if the in-sync replica stops before the election: look again just before.".to_owned(),
-            ),
-            ..Remedy::default()
-        });
+        let title =
+            if preferred.is_empty() { "Elect a leader" } else { "If that changes nothing: elect any live replica" };
+        let why = "In spite of its name this kind of election takes live in-sync replicas first, so nothing is lost \
+                   while one lives.";
+        let election = context.election(Election::Unclean, partitions, title, why);
+        remedies.extend(election.map(|remedy| {
+            context
+                .kept_first(remedy)
+                .given(format!("{} alive and in sync: look again just before", who_are(candidates)), true)
+                .danger(
+                    Risk::Exposes,
+                    "Should the in-sync replica stop just before the election, another one leads and commits are lost.",
+                )
+        }));
     }
-    if context.facts.kraft == Some(false) {
-        remedies.push(Remedy {
-            title: if isr_hidden {
-                "Make ZooKeeper choose a new controller".to_owned()
-            } else {
-                "If elections are refused: make ZooKeeper choose a new controller".to_owned()
-            },
-            why: "A new controller reads the true state from ZooKeeper and elects what is missing.".to_owned(),
-            command: Some("zookeeper-shell.sh ZOOKEEPER:2181 delete /controller".to_owned()),
-            danger: Some(
-                "No elections for some seconds. Add your chroot to the path, if the cluster has one.".to_owned(),
-            ),
-            ..Remedy::default()
-        });
+    if let Some(command) = commands.zookeeper("delete /controller") {
+        let title = if isr_hidden {
+            "Make ZooKeeper choose a new controller"
+        } else {
+            "If elections are refused: make ZooKeeper choose a new controller"
+        };
+        remedies.push(
+            Remedy::new(title, "A new controller reads the true state from ZooKeeper and elects what is missing.")
+                .command(command, "Which broker is the controller.")
+                .given("ZooKeeper itself is well: most of its servers answer", None)
+                .danger(
+                    Risk::Pause,
+                    "No elections for some seconds. Add your chroot to the path, if the cluster has one.",
+                )
+                .verify("Unstuck shows another controller, and a leader for each partition within seconds.")
+                .undo("Cannot be taken back, and need not be: any broker can be the controller."),
+        );
     }
-    remedies.push(Remedy {
-        title: format!("Last: restart {}", words::brokers(candidates)),
-        why: "A broker that returns makes the controller elect again.".to_owned(),
-        command: None,
-        danger: Some("Everything else that it leads moves or stops meanwhile.".to_owned()),
-        ..Remedy::default()
+    let last = "Last: restart";
+    let why = "A broker that returns makes the controller elect again.";
+    remedies.push(match candidates {
+        [one] => restart(context, *one, format!("{last} {who}"), why),
+        _ => Remedy::new(format!("{last} {who}, one after the other"), why)
+            .danger(Risk::Pause, "Everything else that they lead moves or stops meanwhile."),
     });
     remedies
 }
@@ -225,6 +273,7 @@ mod tests {
           seen: Broker 2 (127.0.0.1:9002) answers.
           seen: Broker 3 (127.0.0.1:9003) answers.
           -> Wait for the election: Restarting brokers now makes it longer.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
 
@@ -239,14 +288,29 @@ mod tests {
           seen: Broker 2 (127.0.0.1:9002) answers.
           likely: The controller remembers another leader than ZooKeeper holds, so it saw no reason to elect one.
           not seen: ZooKeeper itself: Unstuck does not look there.
-          -> Elect a leader: This kind of election takes live in-sync replicas first.
+          -> Elect a leader: In spite of its name this kind of election takes live in-sync replicas first, so nothing is lost while one lives.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
+             if (met): broker 2 is alive and in sync: look again just before
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
-             ! Loses commits if the in-sync replica stops before the election: look again just before.
+             changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
+             ! (less safe while it lasts) Should the in-sync replica stop just before the election, another one leads and commits are lost.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             undo: An election cannot be taken back. A later one may choose another leader.
           -> If elections are refused: make ZooKeeper choose a new controller: A new controller reads the true state from ZooKeeper and elects what is missing.
+             if (not known): ZooKeeper itself is well: most of its servers answer
+             if (not known): ZOOKEEPER:2181 is replaced by the address that the brokers have as zookeeper.connect
              $ zookeeper-shell.sh ZOOKEEPER:2181 delete /controller
-             ! No elections for some seconds. Add your chroot to the path, if the cluster has one.
+             changes: Which broker is the controller.
+             ! (groups may pause for a moment) No elections for some seconds. Add your chroot to the path, if the cluster has one.
+             verify: Unstuck shows another controller, and a leader for each partition within seconds.
+             undo: Cannot be taken back, and need not be: any broker can be the controller.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
-             ! Everything else that it leads moves or stops meanwhile.
+             if (not met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0)
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
 
@@ -262,12 +326,22 @@ mod tests {
           seen: Broker 2 (127.0.0.1:9002) answers.
           seen: Broker 1 still serves it to clients that were connected. Every new or reconnecting client finds nobody.
           -> Elect the preferred leader: The first replica is alive and in sync, so nothing is lost. Takes about a second.
+             if (met): the first replica is alive and in sync
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
-          -> If that changes nothing: elect any live replica: This kind of election takes live in-sync replicas first.
+             changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             undo: An election cannot be taken back. A later one may choose another leader.
+          -> If that changes nothing: elect any live replica: In spite of its name this kind of election takes live in-sync replicas first, so nothing is lost while one lives.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets > topic-before.txt`
+             if (met): brokers 1 and 2 are alive and in sync: look again just before
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type unclean --topic __consumer_offsets --partition 0
-             ! Loses commits if the in-sync replica stops before the election: look again just before.
-          -> Last: restart brokers 1 and 2: A broker that returns makes the controller elect again.
-             ! Everything else that it leads moves or stops meanwhile.
+             changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
+             ! (less safe while it lasts) Should the in-sync replica stop just before the election, another one leads and commits are lost.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             undo: An election cannot be taken back. A later one may choose another leader.
+          -> Last: restart brokers 1 and 2, one after the other: A broker that returns makes the controller elect again.
+             ! (groups may pause for a moment) Everything else that they lead moves or stops meanwhile.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
 
@@ -284,10 +358,20 @@ mod tests {
           likely: The controller remembers another leader than ZooKeeper holds, so it saw no reason to elect one.
           not seen: ZooKeeper itself: Unstuck does not look there.
           -> Make ZooKeeper choose a new controller: A new controller reads the true state from ZooKeeper and elects what is missing.
+             if (not known): ZooKeeper itself is well: most of its servers answer
+             if (not known): ZOOKEEPER:2181 is replaced by the address that the brokers have as zookeeper.connect
              $ zookeeper-shell.sh ZOOKEEPER:2181 delete /controller
-             ! No elections for some seconds. Add your chroot to the path, if the cluster has one.
+             changes: Which broker is the controller.
+             ! (groups may pause for a moment) No elections for some seconds. Add your chroot to the path, if the cluster has one.
+             verify: Unstuck shows another controller, and a leader for each partition within seconds.
+             undo: Cannot be taken back, and need not be: any broker can be the controller.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
-             ! Everything else that it leads moves or stops meanwhile.
+             if (met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
 

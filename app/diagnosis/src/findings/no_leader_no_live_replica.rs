@@ -3,26 +3,62 @@
 //! Kafka-semantics catalogue rows 1 and 47; founding incidents 1 and 3. Opens when every broker that answers says
 //! leader -1 and no eligible replica (ISR, or ELR while the ISR is empty, KIP-966) lives; closes when one is back.
 
-use super::{
-    Context, Rule, capital, cause, describe_topic, election_command, everyone_alive, finding, likely, not_seen, seen_,
-    step,
-};
+use super::ways_out::{never_delete_the_topic, who_answer};
+use super::{Context, Rule, capital, cause, finding, likely, not_seen, seen_};
+use crate::commands::Election;
 use crate::handbook::Entry;
-use crate::report::{Finding, Remedy, Severity};
+use crate::report::{Avoid, Finding, Remedy, Risk, Severity};
 use crate::verdict::Cause;
-use crate::{BrokerId, PartitionId, words};
+use crate::{BrokerId, OFFSETS_TOPIC, PartitionId, words};
 
 const SLUG: &str = "no-leader-no-live-replica";
 
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "A coordinator's partition has no leader, and nobody alive may become one",
+        title: "No leader, and no live replica that could become one",
         severity: "outage",
-        opens: "Every broker that answers says \"no leader\", and no eligible replica lives.",
-        closes: "An eligible replica is back.",
-        shadows: &["broker-ids-unknown"],
-        ..Entry::BLANK
+        means: "Each consumer group lives on one partition of `__consumer_offsets`, and the leader of that partition is \
+                the group's coordinator. Here the partition has no leader, and none of the replicas that have all its \
+                data is alive. Kafka waits for one of them rather than lose commits, for ever if need be. The groups on \
+                this partition stand still: members cannot join, commit or read their committed offsets. Groups on other \
+                partitions are not touched. With replication factor 1 one stopped broker is enough for this; that the \
+                data topics have three replicas does not help, because coordinators live on this topic alone.",
+        opens: "Every broker that answers says leader -1, and no eligible replica lives. Eligible are the members of the \
+                ISR; where the ISR is empty (Kafka 4.0 and newer, KIP-966), the eligible leader replicas.",
+        closes: "A broker with an eligible replica is back and leads, or an election was forced.",
+        not_told: "Releases below 2.4 hide the ISR of a partition without a leader, and eligible leader replicas are told \
+                   by KRaft brokers from 3.7 on only. Where neither is known, Unstuck says that it does not know who could \
+                   lead. Whether the disk of the lost broker survived cannot be seen from outside.",
+        clients_see: "Java and librdkafka clients log nothing at their default level and wait: FindCoordinator answers 15 \
+                      (COORDINATOR_NOT_AVAILABLE) again and again. `commitSync` and `poll` end in a TimeoutException. \
+                      sarama says \"Offset's topic has not yet been created\", which misleads: it exists. The groups \
+                      vanish from `kafka-consumer-groups.sh --list` without an error, as if they had never been there.",
+        way_out: "1. Start the broker that has the data. Within seconds of its start the groups go on where they were, \
+                  and nothing is lost. 2. Only if its disk is gone for good, and another replica lives that was not in \
+                  sync: an unclean election, which loses the commits that the survivor never got. 3. Only if there was no \
+                  other replica: start the broker with an empty log directory and the same id, or run an unclean election \
+                  after its start; the groups of this partition lose all their committed offsets. Then set each of them \
+                  back by time with `kafka-consumer-groups.sh --reset-offsets --to-datetime`, or they start where \
+                  `auto.offset.reset` says, which with `latest` skips records.",
+        never: "Do not delete `__consumer_offsets` to have it created anew: all groups lose all offsets, those that work \
+                included. Do not move the partition to another broker with a reassignment: it copies from the leader, and \
+                there is none. It hangs, `--cancel` hangs with it, and an unclean election after it makes an empty log \
+                the leader: that looks like a success and has lost everything, even if the old broker comes back.",
+        twins: &[
+            ("no-leader-live-replica", "there an in-sync replica lives, and an election without loss is possible"),
+            ("leader-lost", "there the cluster still names the lost broker as leader: the moments before this one"),
+            ("broker-not-reachable", "there the cluster lists the broker as live, and only we cannot reach it"),
+        ],
+        shadows: &["broker-ids-unknown", "broker-down", "groups-not-listed", "data-partition-without-leader"],
+        versions: "all; unclean elections by command from 2.4 on (KIP-460)",
+        sources: &[
+            "KIP-460 (kinds of elections)",
+            "KIP-966 (eligible leader replicas)",
+            "KAFKA-8442 (the ISR hidden below 2.4)",
+            "KafkaController, PartitionStateMachine.scala (offline partition leader election)",
+            "PartitionChangeBuilder.java (the same in KRaft)",
+        ],
     }],
     check,
 };
@@ -36,7 +72,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
 }
 
 fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<PartitionId>) -> Finding {
-    let replicas = replicas_of(context, &partitions);
+    let replicas = context.replicas_of(&partitions);
     let only = replicas.len() == 1;
     let who = words::brokers(eligible);
     let sentence = if eligible.is_empty() {
@@ -72,17 +108,10 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
         ));
     }
     finding.remedies = remedies(context, eligible, &replicas, &partitions);
+    finding.avoid = avoid(&replicas);
     finding.brokers = eligible.to_vec();
     finding.partitions = partitions;
     finding
-}
-
-fn replicas_of(context: &Context<'_, '_>, partitions: &[PartitionId]) -> Vec<BrokerId> {
-    let views = partitions.iter().filter_map(|partition| context.facts.partitions.get(partition));
-    let mut replicas: Vec<_> = views.flat_map(|seen| seen.newest.replicas.iter().copied()).collect();
-    replicas.sort_unstable();
-    replicas.dedup();
-    replicas
 }
 
 fn remedies(
@@ -91,52 +120,75 @@ fn remedies(
     replicas: &[BrokerId],
     partitions: &[PartitionId],
 ) -> Vec<Remedy> {
-    let groups = context.group_count(partitions);
-    let offsets = if groups == 0 {
-        "committed offsets".to_owned()
-    } else {
-        format!("committed offsets of {}", words::count(groups, "group"))
-    };
-    let title = match eligible {
-        [] => format!("Start {}", words::brokers(replicas)),
-        [one] => format!("Start broker {one}"),
-        many => format!("Start one of {}", words::brokers(many)),
-    };
-    let mut remedies =
-        vec![step(title, "The data is there: the groups come back by themselves within seconds, and nothing is lost.")];
-    if let Some(&partition) = partitions.first()
-        && !everyone_alive(context, replicas).is_empty()
-    {
+    let could_lead = if eligible.is_empty() { replicas } else { eligible };
+    let why = "The data is there: the groups come back by themselves within seconds, and nothing is lost.";
+    let mut remedies = vec![context.start(could_lead, eligible.is_empty(), why)];
+    let lost = format!("the disk of {} is lost for good", words::brokers(could_lead));
+    let offsets = context.offsets_of(partitions);
+    let behind = context.facts.answering_among(replicas);
+    if !behind.is_empty() {
+        let who = words::brokers(&behind);
+        let why = format!("Makes {who} leader, with what it had when it fell out of sync.");
+        let title = "Only if its disk is lost: elect a replica that was not in sync";
+        let forced = context
+            .election(Election::Unclean, partitions, title, &why)
+            .unwrap_or_else(|| allow_unclean(context, title, &why));
+        let danger = format!(
+            "Loses {offsets}, as far as they are newer than that replica: those groups read again or skip, as \
+             auto.offset.reset says."
+        );
         remedies.push(Remedy {
-            title: "Only if its disk is lost: elect a replica that was not in sync".to_owned(),
-            why: format!(
-                "Makes {} leader. Once per partition concerned.",
-                words::brokers(&everyone_alive(context, replicas))
-            ),
-            command: Some(election_command(context, "unclean", partition)),
-            danger: Some(format!("Loses {offsets}: those groups read again or skip, as auto.offset.reset says.")),
-            ..Remedy::default()
+            undo: Some("Impossible: when the old leader returns, it cuts its log to the new leader's.".to_owned()),
+            ..context.kept_first(forced).given(lost, None).given(who_answer(&behind), true).danger(Risk::Loses, danger)
         });
     } else if replicas.len() == 1 {
-        remedies.push(Remedy {
-            title: "Only if its disk is lost: start it with an empty log directory and the same id".to_owned(),
-            why: "An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other \
-                  replicas, if they have any."
-                .to_owned(),
-            command: Some(describe_topic(context)),
-            danger: Some(format!(
-                "Loses {offsets} for good. Save the output of this command first. Whether KRaft elects an empty replica \
-                 depends on the release; an unclean election may be needed."
-            )), ..Remedy::default() });
+        remedies.push(
+            Remedy::new(
+                "Only if its disk is lost: start it with an empty log directory and the same id",
+                "An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other \
+                 replicas, if they have any. If no leader comes (KRaft may refuse an empty replica), an unclean election \
+                 after its start makes it leader.",
+            )
+            .looks(context.commands().save_topic(OFFSETS_TOPIC))
+            .given(lost, None)
+            .danger(Risk::Loses, format!("Loses {offsets} for good. Keep first what the command shows."))
+            .verify(context.is_back(could_lead))
+            .undo("Impossible."),
+        );
     }
-    remedies.push(Remedy {
-        title: "Do not delete __consumer_offsets".to_owned(),
-        why: "Some guides advise it. It helps no sooner than starting the broker.".to_owned(),
-        command: None,
-        danger: Some("Deletes the committed offsets of all groups, the working ones included.".to_owned()),
-        ..Remedy::default()
-    });
     remedies
+}
+
+/// Below 2.4 no tool elects uncleanly: the topic's setting has to allow it.
+fn allow_unclean(context: &Context<'_, '_>, title: &str, why: &str) -> Remedy {
+    let commands = context.commands();
+    let setting = "unclean.leader.election.enable";
+    Remedy::new(title, format!("{why} Releases below 2.4 have no command for this election, so the topic allows it."))
+        .command(
+            commands.set_topic(OFFSETS_TOPIC, &format!("{setting}=true")),
+            format!("{setting} of {OFFSETS_TOPIC}: every partition of it may now elect a replica that is not in sync."),
+        )
+        .verify(format!(
+            "`{}` shows a leader. If none comes within a minute, it takes a new controller.",
+            commands.describe_topic(OFFSETS_TOPIC)
+        ))
+        .undo(format!(
+            "Take the setting away at once: `{}`. What was lost stays lost.",
+            commands.unset_topic(OFFSETS_TOPIC, setting)
+        ))
+}
+
+fn avoid(replicas: &[BrokerId]) -> Vec<Avoid> {
+    let mut avoid = vec![never_delete_the_topic()];
+    if replicas.len() == 1 {
+        avoid.push(Avoid {
+            what: "Do not reassign these partitions to a live broker".to_owned(),
+            why: "A reassignment copies from the leader, and there is none. It hangs, cancelling it hangs too, and an \
+                  unclean election after it makes an empty log the leader: it looks like a success and has lost all."
+                .to_owned(),
+        });
+    }
+    avoid
 }
 
 #[cfg(test)]
@@ -152,11 +204,16 @@ mod tests {
           seen: Brokers 2 and 3 say: no leader, leader epoch 6.
           seen: Broker 1 (127.0.0.1:9001): connection refused.
           -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
-          -> Only if its disk is lost: start it with an empty log directory and the same id: An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other replicas, if they have any.
-             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets
-             ! Loses committed offsets of 1 group for good. Save the output of this command first. Whether KRaft elects an empty replica depends on the release; an unclean election may be needed.
-          -> Do not delete __consumer_offsets: Some guides advise it. It helps no sooner than starting the broker.
-             ! Deletes the committed offsets of all groups, the working ones included.
+             if (not known): its log directories are still there
+             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+          -> Only if its disk is lost: start it with an empty log directory and the same id: An empty replica may lead the partition again. Other topics on that disk are rebuilt from their other replicas, if they have any. If no leader comes (KRaft may refuse an empty replica), an unclean election after its start makes it leader.
+             if (not known): the disk of broker 1 is lost for good
+             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt
+             ! (loses data) Loses the committed offsets of 1 group for good. Keep first what the command shows.
+             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+             undo: Impossible.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
+          avoid: Do not reassign these partitions to a live broker: A reassignment copies from the leader, and there is none. It hangs, cancelling it hangs too, and an unclean election after it makes an empty log the leader: it looks like a success and has lost all.
         ");
     }
 
@@ -170,11 +227,18 @@ mod tests {
           seen: Broker 1 (127.0.0.1:9001): connection refused.
           likely: The other replicas (brokers 2 and 3) were not in sync: leading from them would lose commits.
           -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
-          -> Only if its disk is lost: elect a replica that was not in sync: Makes brokers 2 and 3 leader. Once per partition concerned.
+             if (not known): its log directories are still there
+             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+          -> Only if its disk is lost: elect a replica that was not in sync: Makes brokers 2 and 3 leader, with what it had when it fell out of sync.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
+             if (not known): the disk of broker 1 is lost for good
+             if (met): brokers 2 and 3 answer
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
-             ! Loses committed offsets: those groups read again or skip, as auto.offset.reset says.
-          -> Do not delete __consumer_offsets: Some guides advise it. It helps no sooner than starting the broker.
-             ! Deletes the committed offsets of all groups, the working ones included.
+             changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
+             ! (loses data) Loses the committed offsets of every group there, as far as they are newer than that replica: those groups read again or skip, as auto.offset.reset says.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             undo: Impossible: when the old leader returns, it cuts its log to the new leader's.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
 
@@ -200,8 +264,9 @@ mod tests {
           seen: Broker 3 says: no leader, leader epoch 6.
           not seen: Which replicas may lead: the ISR is shown as empty, and eligible leader replicas were not told.
           -> Start brokers 1 and 2: The data is there: the groups come back by themselves within seconds, and nothing is lost.
-          -> Do not delete __consumer_offsets: Some guides advise it. It helps no sooner than starting the broker.
-             ! Deletes the committed offsets of all groups, the working ones included.
+             if (not known): its log directories are still there
+             verify: Unstuck shows brokers 1 and 2 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
     }
 }

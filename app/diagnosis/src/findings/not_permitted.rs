@@ -3,9 +3,9 @@
 //! Error 30 for our made-up ids (`verdict-rules`). A leader that lists a group of the partition proves it anyway.
 
 use super::{Context, Rule, cause, finding, not_seen};
+use crate::commands::Resource;
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
-use crate::rights;
 use crate::verdict::Cause;
 
 const SLUG: &str = "canaries-denied";
@@ -13,11 +13,27 @@ const SLUG: &str = "canaries-denied";
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "We may not ask coordinators about groups, so whether they serve cannot be told",
+        title: "Unstuck may not ask coordinators, so whether they serve is not known",
         severity: "error",
-        opens: "The account may not describe the made-up groups, and no listed group stands in.",
-        closes: "It may.",
-        ..Entry::BLANK
+        means: "To see whether a coordinator serves, Unstuck describes a made-up group for each partition: no such group \
+                exists or comes into being, and the answer tells whether the partition is served, loading or not served. \
+                This account may not describe groups of that name, so brokers answer 30, which says nothing about the \
+                coordinator. The verdict is `unknown`, never \"working\".",
+        opens: "The coordinator answers 30 (GROUP_AUTHORIZATION_FAILED), and the leader lists no group of the partition that \
+                could stand in.",
+        closes: "The account may ask; or a listed group proves that the partition is loaded.",
+        not_told: "Whether the coordinators serve.",
+        clients_see: "Nothing: it is Unstuck's account that lacks the right, not theirs.",
+        way_out: "Permit DESCRIBE on groups whose ids begin with `unstuck-canary`. Below 2.0, which has no ACLs on prefixes, \
+                  permit DESCRIBE on all groups, or configure a prefix of your own.",
+        never: "",
+        twins: &[
+            ("groups-not-listed", "there listings may be filtered; coordinators can be asked all the same"),
+            ("coordinator-failed", "there the coordinator itself says that it does not serve"),
+        ],
+        shadows: &[],
+        versions: "all with an authorizer; ACLs on prefixes from 2.0 on (KIP-290)",
+        sources: &["KIP-290 (ACLs on prefixes)", "KafkaApis.scala (DescribeGroups needs DESCRIBE on the group)"],
     }],
     check,
 };
@@ -39,15 +55,20 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
             finding
                 .evidence
                 .push(not_seen("The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).".to_owned()));
-            let right = "DESCRIBE on GROUP unstuck-canary*";
-            let remedy = Remedy::new(
-                "Let Unstuck describe its own made-up groups",
-                "Grants DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.",
+            let commands = context.commands();
+            let groups = [Resource::GroupPrefix("unstuck-canary")];
+            finding.remedies.push(
+                Remedy::new(
+                    "Let Unstuck describe its own made-up groups",
+                    "It needs DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.",
+                )
+                .command(
+                    commands.acl(&["Describe"], &groups),
+                    "Permits Unstuck's account to describe groups of that name, and nothing else.",
+                )
+                .verify("Unstuck says whether the coordinators serve, ten minutes later at most.")
+                .undo(format!("`{}`", commands.remove_acl(&["Describe"], &groups))),
             );
-            finding.remedies.push(match rights::command(&context.commands(), right) {
-                Some(command) => remedy.command(command, "One ACL is added."),
-                None => remedy,
-            });
             finding.partitions = partitions;
             finding
         })
@@ -65,8 +86,12 @@ mod tests {
         insta::assert_snapshot!(text(&report, super::SLUG), @"
         [error] Unstuck may not ask whether coordinators serve partition 0 of __consumer_offsets.
           not seen: The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).
-          -> Let Unstuck describe its own made-up groups: Grants DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.
+          -> Let Unstuck describe its own made-up groups: It needs DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.
+             if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
              $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
+             changes: Permits Unstuck's account to describe groups of that name, and nothing else.
+             verify: Unstuck says whether the coordinators serve, ten minutes later at most.
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed`
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Unknown, Shard::Denied));
     }

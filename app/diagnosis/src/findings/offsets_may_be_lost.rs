@@ -247,8 +247,13 @@ mod tests {
           likely: Several at once are no coincidence: they were lost, not deleted.
           -> Stop the consumers of the groups on partition 0: Before they commit new positions. The offsets in their own logs and metrics tell where they were.
           -> Set each group's position by time, while it is stopped: The time before the leader changed. Once per group.
+             if (not known): the group has no members meanwhile
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --group orders --all-topics --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
-             ! Some records are read again or skipped; positions that were not lost are overwritten.
+             changes: Writes the committed offsets of the group.
+             ! (loses data) Some records are read again or skipped; positions that were not lost are overwritten.
+             verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --describe --group orders
+             undo: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --group orders --all-topics --reset-offsets --to-current --dry-run --export > offsets-before.csv (run it before; then reset with --from-file)
+          avoid: Do not let groups with auto.offset.reset=latest run on: What they skip now is not read later; each commit hides where they were.
         "#);
     }
 
@@ -265,9 +270,17 @@ mod tests {
           -> Stop the consumers of the groups on partition 0: Before they commit new positions. The offsets in their own logs and metrics tell where they were.
           -> Forbid unclean elections for the topic: Then a leader is found only among replicas in sync.
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9002 --entity-type topics --entity-name __consumer_offsets --alter --add-config unclean.leader.election.enable=false
+             changes: The topic's setting. Partitions without a live replica in sync wait for one.
+             verify: kafka-configs.sh --bootstrap-server 127.0.0.1:9002 --entity-type topics --entity-name __consumer_offsets --describe
+             undo: kafka-configs.sh --bootstrap-server 127.0.0.1:9002 --entity-type topics --entity-name __consumer_offsets --alter --delete-config unclean.leader.election.enable
           -> Set each group's position by time, while it is stopped: The time before the leader changed. Once per group.
+             if (not known): the group has no members meanwhile
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --group GROUP --all-topics --reset-offsets --to-datetime 2026-11-29T12:01:00.000 --execute
-             ! Some records are read again or skipped; positions that were not lost are overwritten.
+             changes: Writes the committed offsets of the group.
+             ! (loses data) Some records are read again or skipped; positions that were not lost are overwritten.
+             verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --describe --group GROUP
+             undo: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --group GROUP --all-topics --reset-offsets --to-current --dry-run --export > offsets-before.csv (run it before; then reset with --from-file)
+          avoid: Do not let groups with auto.offset.reset=latest run on: What they skip now is not read later; each commit hides where they were.
         ");
     }
 

@@ -4,21 +4,46 @@
 //! factor it asks for is larger than the number of live brokers. Seen before: an outage, the offsets are gone.
 //! "Not listed" alone proves nothing: without DESCRIBE on the topic it is hidden (error 3 from DescribeConfigs proves).
 
-use super::{Context, Rule, finding, not_seen, seen_, step};
+use super::{Context, Rule, finding, not_seen, seen_};
+use crate::commands::{Reset, Resource, TOPIC};
 use crate::handbook::Entry;
-use crate::report::{Finding, Remedy, Severity, TopicPresence};
-use crate::words;
+use crate::report::{Finding, Remedy, Risk, Severity, TopicPresence};
+use crate::{OFFSETS_TOPIC, words};
 
 const SLUG: &str = "offsets-topic-missing";
 
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
         slug: SLUG,
-        title: "There is no `__consumer_offsets`, so no group has a coordinator",
+        title: "No `__consumer_offsets`: no group has a coordinator",
         severity: "info on a fresh cluster; error if it cannot be created, or is hidden; outage if it was there before",
-        opens: "Every broker that answers proves it absent (for 5 s, if it was there before), or none lists it.",
+        means: "Groups and their committed offsets live in this internal topic. On a fresh cluster it does not exist until \
+                the first consumer asks for its coordinator: that is no fault. If it asks for more replicas than there are \
+                live brokers, its creation fails every time and the first consumer waits for ever. If it was there and is \
+                gone, somebody deleted it, and all committed offsets of all groups with it. And if our account may not see \
+                it, brokers leave it out of their answers without an error, which looks just the same.",
+        opens: "Every broker that answers proves it absent (DescribeConfigs answers 3; for 5 s, if it was there before), or \
+                none lists it and it may be hidden.",
         closes: "It is listed.",
-        ..Entry::BLANK
+        not_told: "Error 29 (TOPIC_AUTHORIZATION_FAILED) comes before and after the topic exists, so it proves nothing: \
+                   then Unstuck says that it cannot tell. Who deleted it is in the controller's log only.",
+        clients_see: "Java and librdkafka wait without a word; sarama says \"Offset's topic has not yet been created\", for \
+                      once rightly. After a deletion, groups begin anew where `auto.offset.reset` says: with `latest` they \
+                      skip what they had not read, with `earliest` they read all again.",
+        way_out: "Fresh cluster: nothing to do. Cannot be created: start brokers until there are enough. Gone: find what \
+                  deleted it and stop that first; let it be created anew with the right number of partitions and three \
+                  replicas; then set each group back by time while it is stopped. Hidden: permit DESCRIBE on the topic.",
+        never: "Do not set `offsets.topic.replication.factor` to 1 on a cluster that matters, to get past the error: the \
+                setting counts when the topic is created and stays with it, and every lost broker then takes its groups \
+                with it.",
+        twins: &[("groups-not-listed", "there the topic is there, and some groups cannot be listed")],
+        shadows: &[],
+        versions: "all; up to 0.10.2 it was created with fewer replicas where too few brokers lived (KIP-115)",
+        sources: &[
+            "KIP-115, KAFKA-3959 (the replication factor is enforced, 0.11)",
+            "KAFKA-19274 (coordinators keep serving a topic that was deleted)",
+            "AutoTopicCreationManager.scala, ConfigHelper.scala",
+        ],
     }],
     check,
 };
@@ -27,7 +52,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     match context.facts.presence {
         TopicPresence::Absent => vec![absent(context)],
         TopicPresence::Vanished => vec![vanished(context)],
-        TopicPresence::MaybeHidden => vec![hidden()],
+        TopicPresence::MaybeHidden => vec![hidden(context)],
         TopicPresence::Present | TopicPresence::Unknown => Vec::new(),
     }
 }
@@ -57,18 +82,25 @@ fn absent(context: &Context<'_, '_>) -> Finding {
             );
             finding.outlook = Some("The first consumer will hang, and its client will log nothing.".to_owned());
             finding.evidence.push(proof);
-            finding.remedies.push(step(
-                format!("Start more brokers, until {factor} are live"),
-                "Then the first consumer creates the topic.",
-            ));
-            finding.remedies.push(Remedy {
-                title: "On a test cluster only: set offsets.topic.replication.factor to the number of brokers"
-                    .to_owned(),
-                why: "In server.properties of every broker, then restart them.".to_owned(),
-                command: None,
-                danger: Some("With factor 1 every group of a lost broker stands still.".to_owned()),
-                ..Remedy::default()
-            });
+            finding.remedies.push(
+                Remedy::new(
+                    format!("Start more brokers, until {factor} are live"),
+                    "Then the first consumer creates the topic.",
+                )
+                .verify("Unstuck shows the topic a few seconds after the first consumer has asked."),
+            );
+            finding.remedies.push(
+                Remedy::new(
+                    "On a test cluster only: set offsets.topic.replication.factor to the number of brokers",
+                    "In server.properties of every broker, then restart them.",
+                )
+                .danger(
+                    Risk::Exposes,
+                    "The topic keeps that factor for good. With factor 1 every group of a lost broker stands still.",
+                )
+                .verify("Unstuck shows the topic a few seconds after the first consumer has asked.")
+                .undo("Raise the factor of the topic by a reassignment later; the setting alone changes nothing then."),
+            );
             finding
         }
         factor => {
@@ -106,28 +138,49 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
     finding.evidence.push(seen_("DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION).".to_owned()));
     finding.outlook =
         Some("The next consumer creates it anew, empty: groups start where auto.offset.reset says.".to_owned());
-    finding.remedies.push(step(
-        "Find out what deleted it, and stop that first",
-        "An operator or a script that deletes it once does so again.",
-    ));
-    finding.remedies.push(Remedy {
-        title: "Then set each group's position by time, while the group is stopped".to_owned(),
-        why: "Use the time at which the topic was last seen.".to_owned(),
-        command: Some(format!(
-            "kafka-consumer-groups.sh --bootstrap-server {} --group GROUP --topic TOPIC --reset-offsets --to-datetime \
-             TIME --dry-run",
-            context.bootstrap()
-        )),
-        danger: Some(
-            "With --execute instead of --dry-run it writes positions: some records are read again or skipped."
-                .to_owned(),
-        ),
-        ..Remedy::default()
-    });
+    let commands = context.commands();
+    finding.remedies.push(
+        Remedy::new(
+            "Find out what deleted it, and stop that first",
+            "An operator or a script that deletes it once does so again. The controller's log names the moment.",
+        )
+        .verify("Nothing runs any more that deletes topics by a pattern."),
+    );
+    if context.facts.kraft == Some(true) {
+        finding.remedies.push(
+            Remedy::new(
+                "If it is there again and groups act strangely: restart the brokers, one after the other",
+                "Coordinators of Kafka 3.7 to 4.0 may go on with the groups of the deleted topic (KAFKA-19274).",
+            )
+            .danger(Risk::Pause, "Groups rebalance as their coordinators move.")
+            .verify("Each broker answers again, and Unstuck says that the coordinators work."),
+        );
+    }
+    let groups = &context.facts.memory.groups.by_id;
+    let Some(group) = groups.keys().next() else { return finding };
+    let seen = context.facts.memory.offsets_topic.as_ref().map_or(context.facts.now, |topic| topic.last_seen);
+    let time = super::datetime(seen);
+    let title = match groups.len() {
+        1 => "Then set the group's position by time, while it is stopped".to_owned(),
+        many => {
+            format!("Then set the position of each of the {} by time, while it is stopped", words::count(many, "group"))
+        }
+    };
+    finding.remedies.push(
+        Remedy::new(title, format!("The topic was last seen at {} (UTC).", crate::time::clock(seen)))
+            .command(
+                commands.reset_offsets(&group.0, Some(TOPIC), Reset::ToDatetime(&time)),
+                "The group's committed offsets of that topic, to the first record of that time or later.",
+            )
+            .given("the group has no members: its consumers are stopped", None)
+            .danger(Risk::Exposes, "Records around that time are read twice or skipped.")
+            .verify(format!("`{}` shows the positions.", commands.describe_group(&group.0)))
+            .undo("Set another time, while the group is still stopped."),
+    );
     finding
 }
 
-fn hidden() -> Finding {
+fn hidden(context: &Context<'_, '_>) -> Finding {
     let mut finding = finding(
         SLUG,
         Severity::Error,
@@ -136,17 +189,17 @@ fn hidden() -> Finding {
     finding
         .evidence
         .push(not_seen("The topic: without DESCRIBE on it, brokers leave it out without an error.".to_owned()));
-    finding.remedies.push(Remedy {
-        title: "Let Unstuck see the topic".to_owned(),
-        why: "Grants its account DESCRIBE and DESCRIBE_CONFIGS on __consumer_offsets.".to_owned(),
-        command: Some(
-            "kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe \
-             --operation DescribeConfigs --topic __consumer_offsets"
-                .to_owned(),
-        ),
-        danger: None,
-        ..Remedy::default()
-    });
+    let commands = context.commands();
+    let (operations, topic) = (["Describe", "DescribeConfigs"], [Resource::Topic(OFFSETS_TOPIC)]);
+    finding.remedies.push(
+        Remedy::new("Let Unstuck see the topic", "It needs DESCRIBE and DESCRIBE_CONFIGS on __consumer_offsets.")
+            .command(
+                commands.acl(&operations, &topic),
+                "Permits Unstuck's account to see the topic's partitions and settings. It may still not read it.",
+            )
+            .verify("Unstuck shows the topic, or proves that it does not exist.")
+            .undo(format!("`{}`", commands.remove_acl(&operations, &topic))),
+    );
     finding
 }
 
@@ -170,8 +223,11 @@ mod tests {
           outlook: The first consumer will hang, and its client will log nothing.
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.
           -> Start more brokers, until 3 are live: Then the first consumer creates the topic.
+             verify: Unstuck shows the topic a few seconds after the first consumer has asked.
           -> On a test cluster only: set offsets.topic.replication.factor to the number of brokers: In server.properties of every broker, then restart them.
-             ! With factor 1 every group of a lost broker stands still.
+             ! (less safe while it lasts) The topic keeps that factor for good. With factor 1 every group of a lost broker stands still.
+             verify: Unstuck shows the topic a few seconds after the first consumer has asked.
+             undo: Raise the factor of the topic by a reassignment later; the setting alone changes nothing then.
         ");
     }
 
@@ -182,10 +238,11 @@ mod tests {
           outlook: The next consumer creates it anew, empty: groups start where auto.offset.reset says.
           seen: It had 50 partitions and was last seen at 12:01:00 UTC.
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION).
-          -> Find out what deleted it, and stop that first: An operator or a script that deletes it once does so again.
-          -> Then set each group's position by time, while the group is stopped: Use the time at which the topic was last seen.
-             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group GROUP --topic TOPIC --reset-offsets --to-datetime TIME --dry-run
-             ! With --execute instead of --dry-run it writes positions: some records are read again or skipped.
+          -> Find out what deleted it, and stop that first: An operator or a script that deletes it once does so again. The controller's log names the moment.
+             verify: Nothing runs any more that deletes topics by a pattern.
+          -> If it is there again and groups act strangely: restart the brokers, one after the other: Coordinators of Kafka 3.7 to 4.0 may go on with the groups of the deleted topic (KAFKA-19274).
+             ! (groups may pause for a moment) Groups rebalance as their coordinators move.
+             verify: Each broker answers again, and Unstuck says that the coordinators work.
         ");
     }
 
@@ -207,8 +264,12 @@ mod tests {
         insta::assert_snapshot!(text(&Sample::kraft(3, 0, 3).hidden().report(), super::SLUG), @"
         [error] __consumer_offsets is not listed to us. Whether it exists cannot be told.
           not seen: The topic: without DESCRIBE on it, brokers leave it out without an error.
-          -> Let Unstuck see the topic: Grants its account DESCRIBE and DESCRIBE_CONFIGS on __consumer_offsets.
-             $ kafka-acls.sh --bootstrap-server BOOTSTRAP --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets
+          -> Let Unstuck see the topic: It needs DESCRIBE and DESCRIBE_CONFIGS on __consumer_offsets.
+             if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets
+             changes: Permits Unstuck's account to see the topic's partitions and settings. It may still not read it.
+             verify: Unstuck shows the topic, or proves that it does not exist.
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets`
         ");
     }
 

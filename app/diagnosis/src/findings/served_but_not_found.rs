@@ -193,12 +193,26 @@ mod tests {
           seen: Brokers 1 and 3 say: no leader, leader epoch 6.
           likely: The broker was never told that it leads no longer, so it has not unloaded the groups.
           -> Elect the preferred leader: That is broker 1, which serves and is in sync.
+             if (met): broker 1 is in sync
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
+             changes: Broker 1 leads again, under a new epoch.
+             verify: The partition has a leader, and new consumers find their coordinator.
+             undo: Needs none: it is the leader that the assignment prefers.
           -> If that changes nothing: elect any live replica: This kind of election takes live in-sync replicas first.
+             if (met): broker 1, which has the last commits, is in sync
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type unclean --topic __consumer_offsets --partition 0
-             ! Loses commits if no in-sync replica lives at that moment: look again just before.
+             changes: A live replica leads the partition, those in sync first.
+             ! (less safe while it lasts) Loses commits if no in-sync replica lives at that moment: look again just before.
+             verify: The partition has a leader, and new consumers find their coordinator.
+             undo: Cannot be undone.
           -> Last: restart broker 1: When it returns, it loads what it leads and nothing else, and the controller elects what is missing.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (not met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0)
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not restart consumers of these groups before the coordinator can be found: Those that still work would hang like the others.
+          follows from no-leader-live-replica
         ");
     }
 
@@ -214,7 +228,12 @@ mod tests {
           seen: The brokers that answer name broker 2 as leader.
           likely: The broker was never told that it leads no longer, so it has not unloaded the groups.
           -> Restart broker 1: When it returns, it loads what it leads and nothing else, and the controller elects what is missing.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not restart consumers of these groups before the coordinator can be found: Those that still work would hang like the others.
         ");
     }
 

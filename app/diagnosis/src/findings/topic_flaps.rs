@@ -120,9 +120,16 @@ mod tests {
           seen: It was there before, and is there again with 2 partitions, made anew at 12:01:11 UTC.
           not seen: Who deleted it: the log of the controller tells when, an authorizer's log tells who.
           -> Stop what deletes it: An operator that synchronises topics, a script or a clean-up job: exclude internal topics from it.
+             verify: The topic stays: this finding closes ten minutes after it was last made anew.
           -> Then set each group's position by time, while the group is stopped: The time at which the topic was last seen. Once per group.
+             if (not known): nothing deletes the topic any more
+             if (not known): the group has no members meanwhile
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group orders-2 --all-topics --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
-             ! Some records are read again or skipped.
+             changes: Writes the committed offsets of the group.
+             ! (loses data) Some records are read again or skipped.
+             verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group orders-2
+             undo: Set other positions the same way; those from before are gone with the topic.
+          avoid: Do not look for the cause at the brokers: They do as they are told. Look at operators, scripts and clean-up jobs.
         ");
     }
 

@@ -133,13 +133,23 @@ mod tests {
           seen: Brokers 2 and 3 name broker 2 as controller.
           not seen: Which one ZooKeeper holds for controller: Unstuck does not look there.
           -> See who is controller: The true one is named there; the other one does not know yet.
+             if (not known): ZOOKEEPER:2181 is replaced by the address that the brokers have as zookeeper.connect
              $ zookeeper-shell.sh ZOOKEEPER:2181 get /controller
           -> Make ZooKeeper choose a new controller: It reads the true state from ZooKeeper and elects what is missing.
+             if (not known): ZOOKEEPER:2181 is replaced by the address that the brokers have as zookeeper.connect
              $ zookeeper-shell.sh ZOOKEEPER:2181 delete /controller
-             ! No elections for some seconds. Add your chroot to the path, if the cluster has one.
+             changes: A broker becomes controller under a higher epoch; no data changes.
+             ! (groups may pause for a moment) No elections for some seconds. Add your chroot to the path, if the cluster has one.
+             verify: All brokers name the same controller.
+             undo: Needs none: any broker can be controller.
           -> Then restart the one of brokers 1 and 2 that still takes itself for the controller: It forgets what it remembered.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): none of them is the last in-sync replica of a partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: All brokers name the same controller.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
           -> Upgrade to 2.1 or newer, if the cluster is older: From 2.1 on ZooKeeper refuses the writes of a controller whose epoch has passed (KAFKA-6082).
+          avoid: Do not stop other brokers, and run no reassignment, before one controller is left: Each of the two would handle it from its own memory.
         ");
     }
 

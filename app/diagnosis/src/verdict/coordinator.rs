@@ -101,17 +101,14 @@ impl Step<'_, '_> {
             self.proof,
             PlacementProof::Drift { .. } | PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. }
         );
-        let loading_others = facts
-            .snapshot
-            .brokers
-            .get(&leader)
-            .and_then(|sight| sight.groups.known())
-            .is_some_and(|listing| listing.code == 14);
+        let listing = facts.snapshot.brokers.get(&leader).and_then(|sight| sight.groups.known());
+        let loading_others = listing.is_some_and(|listing| listing.code == 14);
         let lasted = millis_between(canary.same_since, facts.now) >= NOT_SERVED_MS;
         let failed = lasted && !drift && !loading_others;
         let cause = Cause::NotServed { leader, code: canary.code, failed };
         let shard = if failed { Shard::Failed } else { Shard::NotServed };
-        if drift {
+        // Without its listing, whether it still loads others is not known: then it may come round.
+        if drift || (failed && listing.is_none()) {
             return PartitionVerdict { shard, ..verdict(Status::Unknown, cause) };
         }
         let bound = Bound { at: after(canary.same_since, NOT_SERVED_MS), assumed: false };

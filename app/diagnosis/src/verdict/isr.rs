@@ -35,12 +35,15 @@ impl Step<'_, '_> {
     fn below_min(&self, live: usize, min: usize, lost: &[BrokerId]) -> PartitionVerdict {
         let facts = self.facts;
         let view = self.seen.newest;
+        // Removing a fact must not make a verdict harder: where the setting is only assumed, commits *may* be refused.
+        let sure = facts.surely_below_min_isr(live, view.replicas.len());
+        let later = if sure { Status::Stuck } else { Status::Unknown };
         let silent_only = !lost.is_empty() && lost.iter().all(|&id| facts.state(id) == BrokerState::Hung);
         if silent_only && view.isr.len() >= min {
             // Soft evidence: the silent member may come back before anybody drops it.
             let since = lost.iter().map(|&id| facts.silent_since(id)).min().unwrap_or(facts.now);
             let cause = Cause::BelowMinIsr { live, min, joining: Vec::new() };
-            return until(facts, facts.election_bound(since), Status::Stuck, cause);
+            return until(facts, facts.election_bound(since), later, cause);
         }
         let joining: Vec<_> = view
             .replicas
@@ -53,9 +56,9 @@ impl Step<'_, '_> {
         if may_heal {
             let lost_at = lost.iter().map(|&id| facts.silent_since(id)).max();
             let since = self.memory.below_min_since.or(lost_at).unwrap_or(facts.now);
-            until(facts, facts.replica_bound(since), Status::Stuck, cause)
+            until(facts, facts.replica_bound(since), later, cause)
         } else {
-            verdict(Status::Stuck, cause)
+            verdict(later, cause)
         }
     }
 
