@@ -71,8 +71,9 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
         (None, Some(bound)) => lines.add(&format!("Expected by {}", time(bound.at))),
         (None, None) => {}
     }
-    let (worst, others) = group.findings.split_at(usize::from(!group.findings.is_empty()));
-    for finding in worst {
+    let all = group.all_findings();
+    let (worst, others) = all.split_at(usize::from(!all.is_empty()));
+    for finding in worst.iter().copied() {
         if told.insert(&finding.sentence) {
             evidence(&mut lines, finding);
             steps(&mut lines, finding);
@@ -89,7 +90,7 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
         lines.add(&format!("The group: {}", group.known.sentence));
     }
     views(&mut lines, &group.views);
-    for finding in others.iter().filter(|finding| told.insert(&finding.sentence)) {
+    for finding in others.iter().copied().filter(|finding| told.insert(&finding.sentence)) {
         match &finding.follows_from {
             Some(cause) => follows(&mut lines, finding, cause),
             None => evidence(&mut lines, finding),

@@ -13,6 +13,7 @@ use unstuck_diagnosis::{BrokerId, GroupId, Published};
 use unstuck_drill::serve::Drill;
 
 use crate::drill;
+use crate::traces::Traces;
 
 /// How many ids that do not fit a URL are remembered for their page links.
 const LONG_IDS: usize = 256;
@@ -37,13 +38,15 @@ pub struct Watched {
     /// Pasted ids that do not fit a URL, newest last.
     long_ids: Mutex<VecDeque<GroupId>>,
     drill: Option<Arc<Drill>>,
+    /// Earlier looks at the inside of groups.
+    traces: Traces,
 }
 
 impl Watched {
     /// The clusters by name.
     #[must_use]
     pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
-        Self { clusters, long_ids: Mutex::default(), drill: None }
+        Self { clusters, long_ids: Mutex::default(), drill: None, traces: Traces::default() }
     }
 
     /// With the drill that the only cluster is: pages say so, and have its switches.
@@ -120,8 +123,17 @@ impl Source for Watched {
             return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
         };
         let newest = Arc::clone(&watched.published.borrow());
-        match newest.lookup_one(group).coordinator.and_then(|coordinator| coordinator.leader) {
-            Some(leader) => (watched.ask_detail)(group.clone(), leader),
+        let lookup = newest.lookup_one(group);
+        match lookup.coordinator.as_ref().and_then(|coordinator| coordinator.leader) {
+            Some(leader) => {
+                let asked = (watched.ask_detail)(group.clone(), leader);
+                async move {
+                    let mut detail = asked.await?;
+                    self.traces.complete(&newest, &lookup, &mut detail);
+                    Ok(detail)
+                }
+                .boxed()
+            }
             None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
         }
     }

@@ -46,8 +46,8 @@ fn read_as_everything(bytes: &Bytes) -> usize {
         + read(&ConsumerGroupDescribeRequest { group: id() }, bytes)
         + read(&ShareGroupDescribeRequest { group: id() }, bytes)
         + read(&StreamsGroupDescribeRequest { group: id() }, bytes)
-        + read(&OffsetFetchRequest { group: id() }, bytes)
-        + read(&ListOffsetsRequest { topics: Vec::new() }, bytes)
+        + read(&OffsetFetchRequest { group: id(), require_stable: true }, bytes)
+        + read(&ListOffsetsRequest { topics: Vec::new(), committed: true }, bytes)
         + read(&DescribeLogDirsRequest { topic: id(), partitions: vec![0] }, bytes)
         + read(
             &ListPartitionReassignmentsRequest { topic: id(), partitions: vec![0], timeout: Duration::from_secs(1) },
@@ -84,8 +84,8 @@ fn every_request_is_written_in_every_spoken_version() {
         write(&ConsumerGroupDescribeRequest { group: id() }),
         write(&ShareGroupDescribeRequest { group: id() }),
         write(&StreamsGroupDescribeRequest { group: id() }),
-        write(&OffsetFetchRequest { group: id() }),
-        write(&ListOffsetsRequest { topics: vec![(id(), vec![0, 1])] }),
+        write(&OffsetFetchRequest { group: id(), require_stable: true }),
+        write(&ListOffsetsRequest { topics: vec![(id(), vec![0, 1])], committed: true }),
         write(&DescribeLogDirsRequest { topic: id(), partitions: vec![0] }),
         write(&ListPartitionReassignmentsRequest { topic: id(), partitions: vec![0], timeout: Duration::from_secs(1) }),
         write(&DescribeProducersRequest { topic: id(), partitions: vec![0] }),
