@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 use unstuck_app::{DrillState, Source};
 use unstuck_diagnosis::lookup::GroupDetail;
+use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{BrokerId, GroupId, Published};
 use unstuck_drill::serve::Drill;
 
@@ -21,6 +22,10 @@ const LONG_IDS: usize = 256;
 /// Asks a group's coordinator for members and offsets, with a deadline of its own.
 pub type AskDetail = Arc<dyn Fn(GroupId, BrokerId) -> BoxFuture<'static, Result<GroupDetail, String>> + Send + Sync>;
 
+/// Asks a transactional id's coordinator how its transaction stands, with a deadline of its own.
+pub type AskTransaction =
+    Arc<dyn Fn(GroupId, BrokerId) -> BoxFuture<'static, Result<TransactionDetail, String>> + Send + Sync>;
+
 /// One cluster that is being looked at.
 #[derive(Clone)]
 pub struct WatchedCluster {
@@ -30,6 +35,8 @@ pub struct WatchedCluster {
     pub settled: Arc<AtomicBool>,
     /// How details of one group are asked for.
     pub ask_detail: AskDetail,
+    /// How a transaction is asked for.
+    pub ask_transaction: AskTransaction,
 }
 
 /// All clusters of this run, by name.
@@ -134,6 +141,18 @@ impl Source for Watched {
                 }
                 .boxed()
             }
+            None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
+        }
+    }
+
+    fn transaction_detail(&self, cluster: &str, id: &GroupId) -> BoxFuture<'_, Result<TransactionDetail, String>> {
+        let Some(watched) = self.clusters.get(cluster) else {
+            return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
+        };
+        let newest = Arc::clone(&watched.published.borrow());
+        let mut answers = newest.lookup_transactional(std::slice::from_ref(id)).results;
+        match answers.pop().and_then(|answer| answer.coordinator?.leader) {
+            Some(leader) => (watched.ask_transaction)(id.clone(), leader),
             None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
         }
     }

@@ -34,6 +34,7 @@ pub mod report;
 pub mod sample;
 pub mod snapshot;
 pub mod time;
+pub mod transactional;
 mod verdict;
 mod what_if;
 mod words;

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use groups::SeenGroups;
 use groups::served_by_leader;
 pub use partitions::{EpochFell, PartitionMemory, StatePartitionMemory, UncleanElection};
-pub use groups::SeenGroups;
 pub use seen::{GONE_CAP, GoneGroup, HISTORY_CAP, SeenGroup, StateChange};
 
 use crate::facts::{Facts, GONE_MS, listed_live, proven_absent_now};

@@ -11,6 +11,7 @@ use crate::lookup::{GroupLookup, Lookup, lookup};
 use crate::memory::{Memory, SeenGroup};
 use crate::report::{NamedGroup, Report};
 use crate::snapshot::Snapshot;
+use crate::transactional::{self, TransactionalLookup};
 
 /// For how many ids of one lookup others that look alike are searched: each takes a step for every known group.
 pub const NEAR_LOOKUPS: usize = 20;
@@ -64,6 +65,12 @@ impl Published {
     #[must_use]
     pub fn lookup_one(&self, group: &GroupId) -> GroupLookup {
         lookup(&self.report, &self.memory, group)
+    }
+
+    /// The answer for some transactional ids, in the order asked. No waiting, no looking.
+    #[must_use]
+    pub fn lookup_transactional(&self, ids: &[GroupId]) -> TransactionalLookup {
+        transactional::lookup(&self.snapshot, &self.memory, &self.report, ids)
     }
 
     /// A known group with its verdict, as it stands in lists: cheaper than [`lookup_one`](Self::lookup_one).

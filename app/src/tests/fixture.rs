@@ -9,10 +9,11 @@ use unstuck_diagnosis::memory::{Memory, SeenGroup, SeenGroups};
 use unstuck_diagnosis::placement::partition_for;
 use unstuck_diagnosis::report::{
     Avoid, BootstrapReport, BrokerReport, BrokerState, CouldNotObserve, DataPartitionsReport, Evidence, Finding,
-    GroupCounts, GroupSettings, Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy, Report, Risk,
-    Severity, Shard, Status, Strength, TopicPresence, ViewReport,
+    GroupCounts, GroupSettings, Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy,
+    Report, Risk, Severity, Shard, Status, Strength, TopicPresence, ViewReport,
 };
 use unstuck_diagnosis::snapshot::{LeaderlessPartition, Observed, Snapshot};
+use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{GroupId, Published, Seq};
 
 use crate::model::DrillState;
@@ -83,6 +84,22 @@ impl Source for Fixture {
             }]),
             committed_count: 1,
             ..GroupDetail::default()
+        };
+        match self.details {
+            Details::Known => Box::pin(async move { Ok(detail) }),
+            Details::Never => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn transaction_detail(&self, _cluster: &str, _id: &GroupId) -> Answer<'_, Result<TransactionDetail, String>> {
+        let detail = TransactionDetail {
+            at: at("2026-11-29T15:50:31Z"),
+            answered_by: 2,
+            state: Some("Ongoing".to_owned()),
+            producer_id: 4_711,
+            timeout_ms: 60_000,
+            started: Some(at("2026-11-29T15:40:31Z")),
+            ..TransactionDetail::default()
         };
         match self.details {
             Details::Known => Box::pin(async move { Ok(detail) }),

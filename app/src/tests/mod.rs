@@ -190,7 +190,7 @@ async fn details_of_a_group_come_with_its_page() {
     let group = a_served_group();
     let (_, page) = get(Fixture::new(&["prod"]), &text::group_href("prod", &group)).await;
     let words = words(&page);
-    for expected in ["state Stable", "type consumer", "/10.0.0.9", "1,204"] {
+    for expected in ["state Stable", "type consumer", "/10.0.0.9", "worker-9", "orders: 3, 4", "no leader", "1,204"] {
         assert!(words.contains(expected), "{expected} is not in: {words}");
     }
 }

@@ -1,6 +1,7 @@
 //! Members and committed offsets of one group, fetched when somebody looks at it, on connections of their own.
 
 mod offsets;
+pub(crate) mod transaction;
 
 use std::time::Duration;
 

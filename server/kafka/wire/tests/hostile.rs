@@ -17,7 +17,7 @@ use unstuck_wire::messages::logs::{DescribeLogDirsRequest, ListPartitionReassign
 use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest};
 use unstuck_wire::messages::transactions::{
-    DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest,
+    DescribeProducersRequest, DescribeTransactionRequest, DescribeTransactionsRequest, ListTransactionsRequest,
 };
 use unstuck_wire::{Api, Request, WireError};
 
@@ -55,6 +55,7 @@ fn read_as_everything(bytes: &Bytes) -> usize {
         )
         + read(&DescribeProducersRequest { topic: id(), partitions: vec![0] }, bytes)
         + read(&DescribeTransactionsRequest { ids: vec![id()] }, bytes)
+        + read(&DescribeTransactionRequest { id: id() }, bytes)
         + read(&ListTransactionsRequest { open_for: Duration::from_secs(60) }, bytes)
 }
 
