@@ -196,6 +196,18 @@ async fn details_of_a_group_come_with_its_page() {
 }
 
 #[tokio::test]
+async fn a_transactional_id_has_its_page() {
+    let (status, page) = get(Fixture::new(&["prod"]), "/c/prod/t?id=my-app").await;
+    assert_eq!(status, StatusCode::OK);
+    let words = words(&page);
+    for expected in ["my-app : unknown", "no broker lists __transaction_state", "Ongoing since 15:40:31 UTC", "4711"] {
+        assert!(words.replace("my-app:", "my-app :").contains(expected), "{expected} is not in: {words}");
+    }
+    let (status, _) = get(Fixture::new(&["prod"]), "/c/prod/t").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn a_coordinator_that_never_answers_delays_a_page_by_a_bounded_time() {
     let group = a_served_group();
     let fixture = Fixture { details: Details::Never, ..Fixture::new(&["prod"]) };
