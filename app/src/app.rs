@@ -7,7 +7,9 @@ use leptos_router::hooks::use_location;
 use leptos_router::{SsrMode, path};
 
 use crate::live::{Live, LiveMark, OldBanner};
-use crate::page::{BrokerPage, ClusterPage, GroupPage, HandbookPage, NoRoute, OverviewPage, PartitionPage, PlanPage};
+use crate::page::{
+    BrokerPage, ClusterPage, GroupPage, HandbookPage, NoRoute, OverviewPage, PartitionPage, PlanPage, TransactionalPage,
+};
 use crate::part::{DrillBanner, copy_on_click};
 use crate::text::{cluster_href, path_segment};
 
@@ -37,6 +39,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster") view=ClusterPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/g") view=GroupPage ssr=SsrMode::Async/>
+                    <Route path=path!("/c/:cluster/t") view=TransactionalPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/p/:partition") view=PartitionPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/b/:broker") view=BrokerPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/plans/:plan") view=PlanPage ssr=SsrMode::Async/>

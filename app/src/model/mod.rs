@@ -6,6 +6,7 @@ mod drill;
 mod group;
 mod overview;
 mod partition;
+mod transactional;
 mod what_if;
 mod written;
 
@@ -23,9 +24,10 @@ pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
 pub(crate) use group::unknown_group;
-pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Link, LinkState};
+pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Inside, Link, LinkState};
 pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
+pub(crate) use transactional::{TransactionModel, TransactionalModel};
 pub(crate) use what_if::{Stops, WhatIf};
 pub(crate) use written::{Written, WrittenKey};
 

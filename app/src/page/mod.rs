@@ -6,6 +6,7 @@ mod group;
 mod missing;
 mod overview;
 mod partition;
+mod transactional;
 mod written;
 
 use std::future::Future;
@@ -21,6 +22,7 @@ pub(crate) use group::GroupPage;
 pub(crate) use missing::NoRoute;
 pub(crate) use overview::OverviewPage;
 pub(crate) use partition::PartitionPage;
+pub(crate) use transactional::TransactionalPage;
 pub(crate) use written::{HandbookPage, PlanPage};
 
 use crate::live::use_live;

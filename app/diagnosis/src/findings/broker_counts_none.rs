@@ -68,8 +68,12 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     finding.remedies.push(step(
         "Look in the broker's log whether it has registered",
         match facts.kraft {
-            Some(true) => "It says whether the controllers accepted it, and whether it is fenced because it cannot catch up.",
-            Some(false) => "It says whether its session with ZooKeeper stands, and whether its id was already taken there.",
+            Some(true) => {
+                "It says whether the controllers accepted it, and whether it is fenced because it cannot catch up."
+            }
+            Some(false) => {
+                "It says whether its session with ZooKeeper stands, and whether its id was already taken there."
+            }
             None => "It says whether ZooKeeper, or the controllers in KRaft mode, accepted it.",
         },
     ));
