@@ -20,7 +20,7 @@ use crate::config::{self, Environment};
 use crate::{logs, poller, text};
 
 pub(crate) use detail::Told;
-pub(crate) use remote::{base_url, words};
+pub(crate) use remote::{base_url, plan as remote_plan, words};
 
 /// How much longer to look, once everything was looked at, for a verdict that may still get clearer.
 const CONFIRMATION: Duration = Duration::from_secs(2);
@@ -152,7 +152,7 @@ fn transactional_ids(arguments: &[String]) -> Result<Vec<GroupId>, Failure> {
 }
 
 /// Whether every way in was tried in vain. An ordinary client would go on trying; whoever waits for an answer should not.
-fn leads_nowhere(snapshot: &Snapshot) -> bool {
+pub(crate) fn leads_nowhere(snapshot: &Snapshot) -> bool {
     snapshot.brokers.is_empty() && snapshot.bootstrap.values().all(|sight| sight.answer.unavailable().is_some())
 }
 

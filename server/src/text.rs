@@ -3,6 +3,7 @@
 //! Nothing depends on colour, and nothing that a cluster or a server wrote can move the cursor.
 
 mod inside;
+mod plan;
 mod remedy;
 mod report;
 
@@ -16,6 +17,7 @@ use unstuck_diagnosis::report::{Evidence, Finding, Shard, Status, ViewReport};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
 pub(crate) use self::inside::{detail, transaction, transactional};
+pub(crate) use self::plan::{plan, refusal};
 use self::remedy::steps;
 pub(crate) use self::report::report;
 use crate::config::Environment;

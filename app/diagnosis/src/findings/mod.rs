@@ -200,15 +200,6 @@ impl Context<'_, '_> {
         Commands::new(self.facts)
     }
 
-    /// A bootstrap address for commands: a broker that answers, else a placeholder.
-    pub(crate) fn bootstrap(&self) -> String {
-        self.facts
-            .answering
-            .iter()
-            .find_map(|id| self.facts.snapshot.brokers.get(id)?.address.clone())
-            .unwrap_or_else(|| crate::commands::BOOTSTRAP.to_owned())
-    }
-
     /// `broker 1 (10.0.0.1:9092)`.
     pub(crate) fn broker(&self, id: BrokerId) -> String {
         match self.facts.snapshot.brokers.get(&id).and_then(|sight| sight.address.as_ref()) {
