@@ -103,7 +103,8 @@ mod tests {
           seen: kafka:9092 answers and lists 0 live brokers, since 12:00:00 UTC.
           likely: A fault of its registration or its listeners; the replication factor has nothing to do with it.
           -> Compare listeners, advertised.listeners and inter.broker.listener.name in server.properties: The listener that clients use must be among those that the broker advertises.
-          -> Look in the broker's log whether it has registered: It says whether its session with ZooKeeper stands, and whether its id was already taken there.
+          -> Look in the broker's log whether it has registered: It says whether ZooKeeper, or the controllers in KRaft mode, accepted it.
+          avoid: Do not lower a replication factor: With 0 live brokers not even 1 is met.
         ");
         assert_eq!(report.headline.sentence, "A broker answers, and counts no live broker");
     }

@@ -139,9 +139,9 @@ mod tests {
           -> Look at its members and offsets with Kafka's own tool: It shows which members there are, on which hosts, and how far each partition is behind.
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group --members --verbose
           -> Restart the member that does not join again: It hangs in its processing, or needs longer between two polls than max.poll.interval.ms. Take a thread dump of it first: it shows where.
-             ! Its partitions move to other members, and back when it is there again.
+             ! (groups may pause for a moment) Its partitions move to other members, and back when it is there again.
           -> If none stands out, stop all members, wait until the group is Empty, then start them: The next rebalance then begins with nobody to wait for.
-             ! The group does not consume until they are back; its offsets stay.
+             ! (groups may pause for a moment) The group does not consume until they are back; its offsets stay.
         ");
         assert_eq!(sample.lookup("my-group").verdict.status, Status::LookAtGroup);
     }

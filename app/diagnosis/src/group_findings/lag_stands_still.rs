@@ -183,8 +183,12 @@ mod tests {
           seen: 1 partition of the group went on meanwhile.
           -> Read the log of client-a at 10.0.0.7: The record at offset 10 of orders-0 is the next one.
           -> As the last way out, skip the record: If it cannot be processed, the group goes on behind it. Make sure that it is the record, not the database behind it.
+             if (not met): the group has no members (the tool refuses otherwise)
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --topic orders:0 --reset-offsets --shift-by 1 --execute
-             ! The group never processes that record.
+             changes: The committed offset of that partition: one further.
+             ! (loses data) The group never processes that record.
+             verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group
+             undo: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --topic orders:0 --reset-offsets --shift-by -1 --execute
         ");
         let now = now.with(|made| made.offsets.iter_mut().flatten().for_each(|one| one.stable_end = Some(10)));
         let told = told_inside(&group("Stable"), &trace, &now, super::SLUG);

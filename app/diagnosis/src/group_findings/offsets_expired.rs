@@ -148,8 +148,12 @@ mod tests {
           likely: Offsets of a group without members are kept for 7 days, then deleted.
           -> Keep its consumers stopped until the offsets are set: They would begin where auto.offset.reset says, and skip records or read all of them again.
           -> Set its offsets back to a time when it still worked: Its consumers then read from there. The time in the command is when Unstuck last saw it work: put in the right one. The tool reads it as UTC.
+             if (not known): the group has no members (the tool refuses otherwise)
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --topic TOPIC --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
-             ! Records behind the new offsets are read again, and records before them are skipped.
+             changes: The committed offsets of TOPIC.
+             ! (loses data) Records behind the new offsets are read again, and records before them are skipped.
+             verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group
+             undo: Only if the offsets were saved before: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --all-topics --reset-offsets --to-current --dry-run --export > offsets-before.csv Then --reset-offsets --from-file offsets-before.csv sets them again.
         ");
         assert_eq!(expired().lookup("my-group").group_findings[1].follows_from.as_deref(), Some(super::SLUG));
     }

@@ -114,7 +114,7 @@ mod tests {
           seen: It has been Reconciling since 12:00:30 UTC.
           likely: Which member is behind is in the group's details.
           -> Restart the members that are behind: It holds partitions that others wait for. Take a thread dump of it first: it shows where it hangs.
-             ! Its partitions move to other members.
+             ! (groups may pause for a moment) Its partitions move to other members.
           -> Look at its members and offsets with Kafka's own tool: It shows which members there are, on which hosts, and how far each partition is behind.
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group --members --verbose
         ");
@@ -123,7 +123,7 @@ mod tests {
           seen: It has been Reconciling since 12:00:30 UTC.
           seen: a at 10.0.0.7 has not taken over what the coordinator wants.
           -> Restart the member a at 10.0.0.7: It holds partitions that others wait for. Take a thread dump of it first: it shows where it hangs.
-             ! Its partitions move to other members.
+             ! (groups may pause for a moment) Its partitions move to other members.
           -> Look at its members and offsets with Kafka's own tool: It shows which members there are, on which hosts, and how far each partition is behind.
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group --members --verbose
         ");

@@ -129,6 +129,7 @@ mod tests {
           seen: So it was at each look since 12:00:00 UTC (1 min).
           -> Wait until the transaction has timed out: Then it is aborted, and the offsets before it count.
           -> See whether it hangs: It names hanging transactions on the partitions that this broker leads. It only looks; aborting one discards its pending offsets.
+             if (not known): the transaction is older than the longest time-out
              $ kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 find-hanging --broker-id 1
         ");
     }

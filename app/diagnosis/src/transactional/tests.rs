@@ -39,14 +39,29 @@ fn what_a_lookup_says() {
         ("nobody answers", Sample::empty()),
     ];
     let all: String = samples.iter().map(|(name, sample)| format!("{name}: {}", told(sample))).collect();
-    insta::assert_snapshot!(all, @"");
+    insta::assert_snapshot!(all, @"
+    working: [working] my-app works: its transaction coordinator serves.
+    one copy: [at_risk] my-app is at risk: its transaction coordinator serves, but everything depends on broker 1.
+    coordinator gone: [stuck] my-app is stuck: its transaction coordinator, broker 1, is down.
+    election due: [recovering] my-app is recovering: its transaction coordinator, broker 1, is down.
+      Expected to be over by 12:00:14 UTC.
+    no leader: [recovering] my-app is recovering: its partition of __transaction_state has no leader, although brokers 2 and 3 are alive and in sync.
+      Expected to be over by 12:00:13 UTC.
+    no leader for long: [stuck] my-app is stuck: its partition of __transaction_state has no leader, although brokers 2 and 3 are alive and in sync.
+    below min ISR: [stuck] my-app is stuck: 1 replica is in sync and min.insync.replicas is 2, so its transaction coordinator can write nothing.
+    loading: [recovering] my-app is recovering: its transaction coordinator, broker 1, is loading its partition.
+    does not serve: [stuck] my-app is stuck: broker 1 leads its partition of __transaction_state and says that it does not serve it.
+    denied: [unknown] my-app: unknown, because Unstuck may not ask its transaction coordinator, broker 1 (needs DESCRIBE on the transactional id).
+    no transactions yet: [unknown] my-app: unknown, because no broker lists __transaction_state: no producer has used transactions on this cluster yet, or the topic is hidden from Unstuck (needs DESCRIBE on it).
+    nobody answers: [unknown] my-app: unknown, because no broker answers.
+    ");
 }
 
 #[test]
 fn the_arithmetic_is_shown() {
     let lookup = ready().published().lookup_transactional(&["polygenelubricants".into()]);
     let placement = lookup.results[0].placement.as_ref().expect("placed");
-    insta::assert_snapshot!(placement.sentence, @"");
+    insta::assert_snapshot!(placement.sentence, @r#""polygenelubricants".hashCode() = -2147483648, abs 0, mod 50 = partition 0 of __transaction_state"#);
     assert_eq!(lookup.results[0].views.len(), 3);
     assert_eq!(lookup.worst(), Status::Working);
 }
@@ -65,5 +80,9 @@ fn a_transaction_in_words() {
     let none = TransactionDetail { state: None, ..open.clone() };
     let done = TransactionDetail { state: Some("CompleteCommit".to_owned()), started: None, ..open.clone() };
     let all = [open, none, done].map(|detail| detail.sentence()).join("\n");
-    insta::assert_snapshot!(all, @"");
+    insta::assert_snapshot!(all, @"
+    Ongoing since 12:00:00 UTC (10 min), past its time-out of 1 min.
+    The coordinator knows no such transactional id: no producer has used it yet, or it has expired.
+    State CompleteCommit: no transaction is open.
+    ");
 }
