@@ -162,6 +162,15 @@ impl<'a> Facts<'a> {
         self.electable(broker) && !seen.failed_dirs.contains(&broker)
     }
 
+    /// Whether something answers, and nothing that answers lists a live broker, not even itself.
+    pub(crate) fn counts_no_broker(&self) -> bool {
+        let ways = self.snapshot.bootstrap.values().filter_map(|way| Some(way.answer.known()?.broker_count));
+        let views = self.answering.iter().filter_map(|&id| metadata(self.snapshot, id)).map(|view| view.brokers.len());
+        let mut counts = if self.answering.is_empty() { ways.collect::<Vec<_>>() } else { views.collect() };
+        counts.sort_unstable();
+        counts.last() == Some(&0)
+    }
+
     /// The brokers among `ids` that answer here, whether or not the cluster holds them for live.
     pub(crate) fn answering_among(&self, ids: &[BrokerId]) -> Vec<BrokerId> {
         ids.iter().copied().filter(|id| self.answering.contains(id)).collect()

@@ -61,7 +61,9 @@ fn sentence(
 ) -> String {
     if facts.snapshot.brokers.is_empty() {
         let tried = facts.snapshot.bootstrap.values().any(|sight| sight.answer.unavailable().is_some());
-        return if tried {
+        return if facts.memory.counts_none_since.is_some() {
+            "A broker answers, and counts no live broker".to_owned()
+        } else if tried {
             "No bootstrap address leads to the cluster".to_owned()
         } else {
             "Looking at the cluster for the first time".to_owned()
@@ -150,6 +152,11 @@ fn culprit(findings: &[Finding]) -> String {
             format!("The coordinator of {} does not answer", words::brokers(&worst.brokers))
         }
         "coordinator-silent" => format!("The coordinators of {} do not answer", words::brokers(&worst.brokers)),
+        "log-dir-failed" => format!("A disk of {} has failed", words::brokers(&worst.brokers)),
+        "broker-renumbered" | "broker-ids-unknown" => {
+            format!("Replicas are assigned to {}, which nobody knows", words::brokers(&worst.brokers))
+        }
+        "listener-missing" => "Leaders have no address on this listener".to_owned(),
         "coordinator-loading" => format!("{brokers} {verb} loading"),
         "no-controller" => "There is no controller".to_owned(),
         _ => "Leadership is changing".to_owned(),

@@ -53,6 +53,8 @@ pub struct Memory {
     pub brokers_seen: BTreeSet<BrokerId>,
     /// When each broker was last seen to refuse connections or to be unreachable.
     pub brokers_gone: BTreeMap<BrokerId, Timestamp>,
+    /// Since when everything that answers has listed no live broker at all.
+    pub counts_none_since: Option<Timestamp>,
     /// Since when two live brokers have been named as controller, each by itself too (ZooKeeper).
     pub controllers_differ_since: Option<Timestamp>,
     /// When the offsets topic was there again after it was gone, or with all leader epochs back at 0.
@@ -103,6 +105,7 @@ impl Memory {
             placement_proven_for: None,
             brokers_seen: BTreeSet::new(),
             brokers_gone: BTreeMap::new(),
+            counts_none_since: None,
             controllers_differ_since: None,
             topic_recreated: Vec::new(),
             ghosts: BTreeMap::new(),
@@ -143,6 +146,7 @@ impl Memory {
         let count = facts.partition_count();
         let (seen_now, answering, stale) = (count.filter(|_| !facts.stale), facts.answering.clone(), facts.stale);
         let served = served_by_leader(&facts);
+        let counts_none = facts.counts_no_broker();
         let two_controllers = facts.controllers_differ();
         let recreated = self.recreated_now(&facts, &partitions);
         let state_topics = self.state_topics_after(&facts);
@@ -161,6 +165,7 @@ impl Memory {
         self.state_topics = state_topics;
         self.brokers_gone.extend(gone_now.into_iter().map(|id| (id, now)));
         self.brokers_seen.extend(seen_live);
+        self.counts_none_since = counts_none.then(|| self.counts_none_since.unwrap_or(now));
         if !stale {
             self.controllers_differ_since = two_controllers.then(|| self.controllers_differ_since.unwrap_or(now));
             self.no_controller_since = no_controller.then(|| self.no_controller_since.unwrap_or(now));

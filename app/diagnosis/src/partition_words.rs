@@ -27,6 +27,9 @@ pub(crate) fn sentence(facts: &Facts<'_>, verdict: &PartitionVerdict) -> String 
             is(candidates),
             if *isr_hidden { "" } else { " and in sync" }
         ),
+        Cause::ListenerMissing { .. } => {
+            "its coordinator lives, but has no address on the listener that we use".to_owned()
+        }
         Cause::NoLeaderDirFailed { brokers } => format!(
             "its coordinator's partition has no leader: its replica on {} is offline, although the broker is alive",
             words::brokers(brokers)

@@ -16,6 +16,8 @@ use crate::snapshot::{Canary, Why};
 use crate::time::after;
 use crate::{BrokerId, PartitionId};
 
+/// The error of a partition whose leader lives without the listener that the client came by.
+const LISTENER_NOT_FOUND: i16 = 72;
 /// How long brokers may disagree on a leader before that is more than news on its way.
 const DISAGREE_MS: i64 = 10_000;
 
@@ -42,6 +44,8 @@ pub(crate) enum Cause {
     NoLeaderNoCandidate { eligible: Vec<BrokerId> },
     /// No leader although these eligible replicas live. `isr_hidden`: an old broker hides the ISR, so "possibly".
     NoLeaderCandidate { candidates: Vec<BrokerId>, isr_hidden: bool },
+    /// Metadata hides the leader: it lives, and has no address on the listener that we use (error 72).
+    ListenerMissing { last_leader: Option<BrokerId> },
     /// No leader; these eligible replicas are offline although their brokers live: their log directories have failed.
     NoLeaderDirFailed { brokers: Vec<BrokerId> },
     /// No leader; the broker of an eligible replica answers, but the cluster does not list it as live yet.
@@ -180,6 +184,23 @@ impl Step<'_, '_> {
                 .any(|id| self.facts.snapshot.brokers.get(id).and_then(release).is_some_and(|release| release < (2, 4)))
     }
 
+    /// Error 72 (LISTENER_NOT_FOUND). Brokers below 2.4 say it of any leader that is not alive.
+    fn leader_hidden(&self) -> Option<PartitionVerdict> {
+        let facts = self.facts;
+        let mut tellers = self.seen.views.iter().filter(|(_, view)| view.error == LISTENER_NOT_FOUND).peekable();
+        tellers.peek()?;
+        let release_of = |id: &BrokerId| facts.snapshot.brokers.get(id).and_then(release);
+        if self.seen.newest.error != LISTENER_NOT_FOUND
+            || !tellers.all(|(id, _)| release_of(id).is_some_and(|release| release >= (2, 4)))
+        {
+            return None;
+        }
+        let since = self.memory.leaderless_since.unwrap_or(facts.now);
+        let bound = Bound { at: after(since, DISAGREE_MS), assumed: false };
+        let last_leader = self.memory.last_leader.filter(|&leader| !facts.lost(leader));
+        Some(until(facts, bound, Status::Stuck, Cause::ListenerMissing { last_leader }))
+    }
+
     fn no_leader(&self) -> Option<PartitionVerdict> {
         if self.seen.newest.leader.is_some() {
             return None;
@@ -193,6 +214,9 @@ impl Step<'_, '_> {
             && waiting.status == Status::Recovering
         {
             return Some(waiting);
+        }
+        if let Some(hidden) = self.leader_hidden() {
+            return Some(hidden);
         }
         let isr_hidden = self.isr_hidden();
         let eligible = if isr_hidden { self.seen.newest.replicas.clone() } else { self.eligible() };

@@ -59,6 +59,14 @@ pub(crate) fn thousands(n: usize) -> String {
     out
 }
 
+/// Bytes as people say them: `3.2 GB`, `410 MB`, `0 bytes`.
+pub(crate) fn size(bytes: i64) -> String {
+    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let Some(&(unit, name)) = units.iter().find(|(unit, _)| bytes >= *unit) else { return format!("{bytes} bytes") };
+    let tenths = bytes / (unit / 10);
+    if tenths >= 100 { format!("{} {name}", tenths / 10) } else { format!("{}.{} {name}", tenths / 10, tenths % 10) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +81,10 @@ mod tests {
         assert_eq!(count(0, "group"), "no groups");
         assert_eq!(count(1, "group"), "1 group");
         assert_eq!(count(1_204, "group"), "1,204 groups");
+        assert_eq!(
+            (size(12), size(3_250_000_000), size(410_000_000)),
+            ("12 bytes".into(), "3.2 GB".into(), "410 MB".into())
+        );
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1_000_000), "1,000,000");
     }

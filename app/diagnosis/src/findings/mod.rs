@@ -13,7 +13,9 @@ use crate::report::{Evidence, Finding, PlacementProof, Remedy, Severity, Strengt
 use crate::verdict::{Cause, PartitionVerdict};
 use crate::{BrokerId, PartitionId};
 
+mod advertised_address;
 mod bootstrap_unusable;
+mod broker_counts_none;
 mod broker_down;
 mod broker_ids_unknown;
 mod broker_not_reachable;
@@ -25,11 +27,13 @@ mod coordinator_silent;
 mod data_partition_without_leader;
 mod ghost_group;
 mod groups_not_listed;
+mod hanging_transaction;
 mod isr_below_min;
 mod leader_flapping;
 mod leader_lost;
 mod leader_outside_isr;
 mod leader_silent;
+mod listener_missing;
 mod log_dir_failed;
 mod no_controller;
 mod no_leader_live_replica;
@@ -38,10 +42,15 @@ mod not_permitted;
 mod offsets_may_be_lost;
 mod offsets_topic_missing;
 mod partition_count_config;
+mod partition_large;
 mod placement_differs;
+mod reassignment_running;
 mod replication_factor;
 pub(crate) mod restart;
+#[cfg(test)]
+mod rolling_restart;
 mod served_but_not_found;
+mod state_topics;
 mod topic_flaps;
 mod two_controllers;
 
@@ -60,6 +69,7 @@ pub(crate) struct Rule {
 
 /// All rules. The order breaks ties between findings of equal severity.
 const RULES: &[&Rule] = &[
+    &listener_missing::RULE,
     &log_dir_failed::RULE,
     &broker_ids_unknown::RULE,
     &no_leader_no_live_replica::RULE,
@@ -73,6 +83,7 @@ const RULES: &[&Rule] = &[
     &coordinator_failed::RULE,
     &no_controller::RULE,
     &offsets_topic_missing::RULE,
+    &broker_counts_none::RULE,
     &topic_flaps::RULE,
     &placement_differs::RULE,
     &partition_count_config::RULE,
@@ -81,7 +92,12 @@ const RULES: &[&Rule] = &[
     &leader_outside_isr::RULE,
     &ghost_group::RULE,
     &offsets_may_be_lost::RULE,
+    &state_topics::RULE,
+    &hanging_transaction::RULE,
     &leader_flapping::RULE,
+    &partition_large::RULE,
+    &advertised_address::RULE,
+    &reassignment_running::RULE,
     &broker_not_reachable::RULE,
     &not_permitted::RULE,
     &coordinator_loading::RULE,
