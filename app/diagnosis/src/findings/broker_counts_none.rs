@@ -68,8 +68,12 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     finding.remedies.push(step(
         "Look in the broker's log whether it has registered",
         match facts.kraft {
-            Some(true) => "It says whether the controllers accepted it, and whether it is fenced because it cannot catch up.",
-            Some(false) => "It says whether its session with ZooKeeper stands, and whether its id was already taken there.",
+            Some(true) => {
+                "It says whether the controllers accepted it, and whether it is fenced because it cannot catch up."
+            }
+            Some(false) => {
+                "It says whether its session with ZooKeeper stands, and whether its id was already taken there."
+            }
             None => "It says whether ZooKeeper, or the controllers in KRaft mode, accepted it.",
         },
     ));
@@ -99,7 +103,7 @@ mod tests {
           seen: kafka:9092 answers and lists 0 live brokers, since 12:00:00 UTC.
           likely: A fault of its registration or its listeners; the replication factor has nothing to do with it.
           -> Compare listeners, advertised.listeners and inter.broker.listener.name in server.properties: The listener that clients use must be among those that the broker advertises.
-          -> Look in the broker's log whether it has registered: It says whether its session with ZooKeeper stands, and whether its id was already taken there.
+          -> Look in the broker's log whether it has registered: It says whether ZooKeeper, or the controllers in KRaft mode, accepted it.
         ");
         assert_eq!(report.headline.sentence, "A broker answers, and counts no live broker");
     }
