@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::{Context, Rule, capital, finding, likely, seen_, step};
-use crate::facts::PartitionFacts;
+use crate::facts::{Controller, Facts, PartitionFacts};
 use crate::handbook::Entry;
 use crate::report::{Avoid, Evidence, Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
@@ -27,10 +27,9 @@ pub(super) const RULE: Rule = Rule {
                     leaders of before; what it leads in its own eyes it goes on serving, and who stays connected to it \
                     commits offsets that the rest of the cluster never sees.",
             opens: "Brokers that answer name different leaders for more than 10 s, and those that differ tell an older \
-                    leader epoch.",
+                    leader epoch; where brokers tell no epochs (below 2.1), another view than the controller's own.",
             closes: "They agree.",
-            not_told: "Why it is cut off: its own log says so. Brokers that tell no leader epoch (below 2.1) cannot be put \
-                       in order; then `brokers-disagree` is said.",
+            not_told: "Why it is cut off: its own log says so.",
             clients_see: "It depends on the broker that a client asked: some work, some get NOT_COORDINATOR (16) for ever, \
                           some work with a coordinator that nobody else knows.",
             way_out: "Look at the log of the broker: whether it reaches ZooKeeper or the controllers, and whether it refuses \
@@ -60,6 +59,7 @@ pub(super) const RULE: Rule = Rule {
             way_out: "Ask the controller: the view of the broker that is controller is the newest. Then look at the logs of \
                       the others.",
             twins: &[(STALE, "The same where epochs tell whose view is old.")],
+            shadows: &["ghost-group"],
             sources: &["KIP-320 (leader epochs in metadata)"],
             ..Entry::BLANK
         },
@@ -72,15 +72,31 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
         .group_by(|verdict| (verdict.cause == Cause::Disagreement && verdict.status == Status::Unknown).then_some(()));
     let Some(partitions) = lasting.into_values().next() else { return Vec::new() };
     let views: Vec<_> = partitions.iter().filter_map(|id| Some((*id, context.facts.partitions.get(id)?))).collect();
-    let differing: BTreeSet<BrokerId> = views.iter().flat_map(|(_, seen)| differing(seen)).collect();
-    let older = views.iter().all(|(_, seen)| {
-        seen.views.iter().filter(|(id, _)| differing.contains(id)).all(|(_, view)| {
-            view.leader_epoch < seen.newest.leader_epoch && view.leader_epoch.is_some()
-                || view.leader == seen.newest.leader
-        })
-    });
-    let stale: Vec<_> = differing.into_iter().collect();
-    vec![explain(context, older, stale, &views, partitions.clone())]
+    let by_partition: Vec<_> = views.iter().map(|(_, seen)| stale_in(context.facts, seen)).collect();
+    let older = by_partition.iter().all(Option::is_some);
+    let stale: BTreeSet<BrokerId> = if older {
+        by_partition.into_iter().flatten().flatten().collect()
+    } else {
+        views.iter().flat_map(|(_, seen)| differing(seen)).collect()
+    };
+    vec![explain(context, older, stale.into_iter().collect(), &views, partitions.clone())]
+}
+
+/// Brokers with an older view of this partition: a lower leader epoch; where brokers do not tell epochs (below 2.1), another
+/// view than the controller's. `None` if neither tells.
+fn stale_in(facts: &Facts<'_>, seen: &PartitionFacts<'_>) -> Option<Vec<BrokerId>> {
+    if seen.views.values().all(|view| view.leader_epoch.is_some()) {
+        let differing = differing(seen);
+        let older = differing
+            .iter()
+            .filter_map(|id| seen.views.get(id))
+            .all(|view| view.leader_epoch < seen.newest.leader_epoch);
+        return older.then_some(differing);
+    }
+    let Controller::Known(controller) = facts.controller else { return None };
+    let true_view = seen.views.get(&controller).filter(|_| facts.kraft == Some(false))?;
+    let others = seen.views.iter().filter(|(_, view)| view.leader != true_view.leader);
+    Some(others.map(|(&id, _)| id).collect())
 }
 
 fn differing(seen: &PartitionFacts<'_>) -> Vec<BrokerId> {
@@ -114,7 +130,7 @@ fn explain(
         finding(SLUG, Severity::Error, sentence)
     };
     if let Some((partition, seen)) = views.first() {
-        finding.evidence = said(*partition, seen);
+        finding.evidence = said(seen, (views.len() > 1).then_some(*partition));
     }
     for &id in stale.iter().filter(|_| older) {
         finding.evidence.extend(cut_off(context, id));
@@ -142,11 +158,12 @@ fn explain(
     finding
 }
 
-fn said(partition: PartitionId, seen: &PartitionFacts<'_>) -> Vec<Evidence> {
+fn said(seen: &PartitionFacts<'_>, partition: Option<PartitionId>) -> Vec<Evidence> {
+    let of = partition.map(|partition| format!(" (partition {partition})")).unwrap_or_default();
     let words = |(broker, view): (&BrokerId, &&crate::snapshot::PartitionView)| {
         let leader = view.leader.map_or_else(|| "no leader".to_owned(), |leader| format!("leader {leader}"));
         let epoch = view.leader_epoch.map(|epoch| format!(", epoch {epoch}")).unwrap_or_default();
-        seen_(format!("Broker {broker} says of partition {partition}: {leader}{epoch}."))
+        seen_(format!("Broker {broker} says: {leader}{epoch}{of}."))
     };
     seen.views.iter().map(words).collect()
 }
@@ -209,9 +226,9 @@ mod tests {
         let sample = Sample::kraft(3, 3, 3).view(3, 0, Some(2), 4).later(20);
         insta::assert_snapshot!(text(&sample.report(), super::STALE), @"
         [error] Broker 3 has an old view: who asks it is sent to the wrong coordinator for partition 0 of __consumer_offsets.
-          seen: Broker 1 says of partition 0: leader 1, epoch 5.
-          seen: Broker 2 says of partition 0: leader 1, epoch 5.
-          seen: Broker 3 says of partition 0: leader 2, epoch 4.
+          seen: Broker 1 says: leader 1, epoch 5.
+          seen: Broker 2 says: leader 1, epoch 5.
+          seen: Broker 3 says: leader 2, epoch 4.
           -> Look at the log of broker 3: its view is the older one: It says whether the controllers are reached. When they are, it catches up by itself.
           -> See whether the controllers are well, and how far broker 3 is behind: Lag of observers is told too.
              $ kafka-metadata-quorum.sh --bootstrap-server 127.0.0.1:9001 describe --status
@@ -230,9 +247,9 @@ mod tests {
         let sample = Sample::kraft(3, 3, 3).view(3, 0, Some(2), 5).later(20);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [error] Brokers disagree on who leads partition 0 of __consumer_offsets: clients may be sent to the wrong one.
-          seen: Broker 1 says of partition 0: leader 1, epoch 5.
-          seen: Broker 2 says of partition 0: leader 1, epoch 5.
-          seen: Broker 3 says of partition 0: leader 2, epoch 5.
+          seen: Broker 1 says: leader 1, epoch 5.
+          seen: Broker 2 says: leader 1, epoch 5.
+          seen: Broker 3 says: leader 2, epoch 5.
           -> Look at the logs of the brokers that disagree, and at the controller's view: The controller's own is the newest. A broker whose log tells of lost sessions or refused messages is the stale one.
         ");
     }
@@ -243,9 +260,9 @@ mod tests {
             Sample::zookeeper(3, 3, 3).view(2, 0, Some(2), 6).view(3, 0, Some(2), 6).isolated(1).canary(2, 0, 0);
         insta::assert_snapshot!(text(&moved.later(20).report(), super::STALE), @"
         [error] Broker 1 has an old view: who asks it is sent to the wrong coordinator for partition 0 of __consumer_offsets.
-          seen: Broker 1 says of partition 0: leader 1, epoch 5.
-          seen: Broker 2 says of partition 0: leader 2, epoch 6.
-          seen: Broker 3 says of partition 0: leader 2, epoch 6.
+          seen: Broker 1 says: leader 1, epoch 5.
+          seen: Broker 2 says: leader 2, epoch 6.
+          seen: Broker 3 says: leader 2, epoch 6.
           likely: Broker 1 is cut off from ZooKeeper: the others do not list it as live, and it does not know.
           seen: It still serves as coordinator of partition 0 of __consumer_offsets: clients that stay connected to it work apart from all others.
           -> Look at the log of broker 1: its view is the older one: It says whether ZooKeeper is reached, and whether messages of the controller are refused (CLUSTER_AUTHORIZATION_FAILED: then correct its super.users or principal mapping). It catches up by itself.
