@@ -104,6 +104,7 @@ mod tests {
           likely: A fault of its registration or its listeners; the replication factor has nothing to do with it.
           -> Compare listeners, advertised.listeners and inter.broker.listener.name in server.properties: The listener that clients use must be among those that the broker advertises.
           -> Look in the broker's log whether it has registered: It says whether ZooKeeper, or the controllers in KRaft mode, accepted it.
+          avoid: Do not lower a replication factor: With 0 live brokers not even 1 is met.
         ");
         assert_eq!(report.headline.sentence, "A broker answers, and counts no live broker");
     }

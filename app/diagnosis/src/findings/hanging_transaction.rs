@@ -171,8 +171,13 @@ mod tests {
           -> Let Kafka's own tool confirm that it hangs: It compares the partitions with the transaction coordinators.
              $ kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 find-hanging --broker-id 1
           -> Abort it on this partition: Offsets in it become void, and those from before count again.
+             if (not known): the tool above lists it as hanging
+             if (not known): its producer does not run any more, or has begun other transactions since
              $ kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 abort --topic __consumer_offsets --partition 0 --start-offset 100
-             ! Aborts the offsets in it: if the transaction did end elsewhere, that application reads these records again.
+             changes: Writes an abort marker for producer 4711 to the partition.
+             ! (loses data) Aborts the offsets in it: if the transaction did end elsewhere, that application reads these records again.
+             verify: kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 describe-producers --topic __consumer_offsets --partition 0
+             undo: Cannot be undone.
         ");
     }
 
@@ -188,8 +193,13 @@ mod tests {
           -> Let Kafka's own tool confirm that it hangs: It compares the partitions with the transaction coordinators.
              $ kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 find-hanging --broker-id 1
           -> Abort it on this partition: Offsets in it become void, and those from before count again.
+             if (not known): the tool above lists it as hanging
+             if (not known): its producer does not run any more, or has begun other transactions since
              $ kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 abort --topic __consumer_offsets --partition 0 --start-offset 100
-             ! Aborts the offsets in it: if the transaction did end elsewhere, that application reads these records again.
+             changes: Writes an abort marker for producer 4711 to the partition.
+             ! (loses data) Aborts the offsets in it: if the transaction did end elsewhere, that application reads these records again.
+             verify: kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 describe-producers --topic __consumer_offsets --partition 0
+             undo: Cannot be undone.
         "#);
     }
 

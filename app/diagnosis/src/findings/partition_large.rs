@@ -176,7 +176,12 @@ mod tests {
           -> See whether something blocks compaction: cleanup.policy must be compact. A transaction that never ends blocks it as well.
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe
           -> If its cleaner is dead: restart broker 1 at a quiet time: The cleaner starts anew. What it leads is loaded by others meanwhile: from their smaller copies, if theirs are.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
+          avoid: Do not delete segments by hand: On one replica it makes copies differ, on all of them it loses committed offsets.
         ");
     }
 
@@ -195,6 +200,7 @@ mod tests {
           -> See whether the log cleaner of brokers 1 and 2 lives: JMX: kafka.log:type=LogCleaner,name=DeadThreadCount must be 0, and kafka.log:type=LogCleanerManager,name=uncleanable-partitions-count too, for each log directory. log-cleaner.log has the error that stopped it.
           -> See whether something blocks compaction: cleanup.policy must be compact. A transaction that never ends blocks it as well.
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe
+          avoid: Do not delete segments by hand: On one replica it makes copies differ, on all of them it loses committed offsets.
         ");
     }
 

@@ -188,8 +188,13 @@ mod tests {
           -> Start broker 2: It copies what is missing, and the move ends by itself.
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --list
           -> Or cancel the move: The partitions keep the replicas that they had before.
+             if (met): none of the added replicas leads yet
+             file cancel.json: the partitions whose move ends
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file cancel.json --cancel
-             ! Leaders may move back. The tool waits for every broker of the move: with one that is down it may hang after the move has ended, and can then be stopped.
+             changes: Ends the move; added replicas are dropped, and the throttle is removed.
+             ! (groups may pause for a moment) Leaders may move back. The tool waits for every broker of the move: with one that is down it may hang after the move has ended, and can then be stopped.
+             verify: kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --list
+             undo: Start the same move again.
         ");
     }
 

@@ -406,7 +406,11 @@ mod tests {
           seen: Asked for made-up transactional ids, broker 1 has said for a minute that it does not coordinate them.
           not seen: Which applications are concerned.
           -> Restart broker 1: Another broker, or itself after the restart, loads the partitions anew.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
         ");
     }
 
@@ -436,10 +440,18 @@ mod tests {
           seen: Partition 0: no leader, replicas [1, 2, 3], ISR [1].
           not seen: Which share groups are concerned.
           -> Elect a leader: This kind of election takes live in-sync replicas first.
+             if (met): broker 1 is alive and in sync
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type unclean --topic __share_group_state --partition 0
-             ! Loses state if no in-sync replica lives at that moment.
+             changes: A live replica leads, those in sync first.
+             ! (less safe while it lasts) Loses state if no in-sync replica lives at that moment.
+             verify: kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __share_group_state
+             undo: Cannot be undone.
           -> Last: restart broker 1: A broker that returns makes the controller elect again.
-             ! What it leads moves or stops until it is back, and its groups rebalance.
+             if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
+             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
+             verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
+             undo: Cannot be undone, and need not be: leaders come back by a preferred election.
         ");
     }
 
