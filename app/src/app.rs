@@ -7,10 +7,8 @@ use leptos_router::hooks::use_location;
 use leptos_router::{SsrMode, path};
 
 use crate::live::{Live, LiveMark, OldBanner};
-use crate::page::{
-    BrokerPage, ChapterPage, ClusterPage, FindingsPage, GroupPage, NoRoute, OverviewPage, PartitionPage,
-};
-use crate::part::DrillBanner;
+use crate::page::{BrokerPage, ClusterPage, GroupPage, HandbookPage, NoRoute, OverviewPage, PartitionPage, PlanPage};
+use crate::part::{DrillBanner, copy_on_click};
 use crate::text::{cluster_href, path_segment};
 
 /// The whole app. Expects an `Arc<dyn Source>` as context when rendered on the server.
@@ -24,6 +22,7 @@ pub fn App() -> impl IntoView {
             // Browsers lend the clipboard to secure pages only.
             if window().is_secure_context() {
                 let _ = root.set_attribute("data-copy", "");
+                copy_on_click();
             }
         }
     });
@@ -40,8 +39,9 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/c/:cluster/g") view=GroupPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/p/:partition") view=PartitionPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/b/:broker") view=BrokerPage ssr=SsrMode::Async/>
-                    <Route path=path!("/docs/findings") view=FindingsPage ssr=SsrMode::Async/>
-                    <Route path=path!("/docs/findings/:slug") view=ChapterPage ssr=SsrMode::Async/>
+                    <Route path=path!("/c/:cluster/plans/:plan") view=PlanPage ssr=SsrMode::Async/>
+                    <Route path=path!("/docs/findings") view=HandbookPage ssr=SsrMode::Async/>
+                    <Route path=path!("/docs/findings/:slug") view=HandbookPage ssr=SsrMode::Async/>
                 </Routes>
             </main>
         </Router>

@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::Json;
 
 use crate::model::{
-    BrokerModel, ChapterModel, ClusterModel, DetailsModel, FindingsModel, Found, GroupKey, GroupModel, OverviewModel,
-    PartitionModel,
+    BrokerModel, ClusterModel, DetailsModel, Found, GroupKey, GroupModel, OverviewModel, PartitionModel, Written,
+    WrittenKey,
 };
 #[cfg(feature = "ssr")]
 use {
@@ -98,14 +98,14 @@ pub(crate) async fn broker(cluster: String, broker: String) -> Result<Found<Brok
     with_cluster(&cluster, |published| BrokerModel::of(published, &broker))
 }
 
-/// All findings of the handbook.
-#[server(prefix = "/_page", endpoint = "findings", input = Json)]
-pub(crate) async fn findings() -> Result<Found<FindingsModel>, ServerFnError> {
-    Ok(Found::Here(FindingsModel::of()))
-}
-
-/// One chapter of the handbook.
-#[server(prefix = "/_page", endpoint = "finding", input = Json)]
-pub(crate) async fn finding(slug: String) -> Result<Found<ChapterModel>, ServerFnError> {
-    Ok(ChapterModel::of(&slug))
+/// A page that the server writes: of the handbook, or a plan.
+#[server(prefix = "/_page", endpoint = "written", input = Json)]
+pub(crate) async fn written_page(key: WrittenKey) -> Result<Found<Written>, ServerFnError> {
+    match key {
+        WrittenKey::Handbook(slug) if slug.is_empty() => Ok(Found::Here(crate::written::handbook::all())),
+        WrittenKey::Handbook(slug) => Ok(crate::written::handbook::chapter(&slug)),
+        WrittenKey::Plan { cluster, plan, broker } => {
+            with_cluster(&cluster, |published| crate::written::plan::plan(published, &plan, broker.as_deref()))
+        }
+    }
 }

@@ -22,6 +22,8 @@ mod source;
 #[cfg(all(test, feature = "ssr"))]
 mod tests;
 mod text;
+#[cfg(feature = "ssr")]
+mod written;
 
 pub use app::App;
 pub use model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};

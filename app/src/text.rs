@@ -163,6 +163,12 @@ pub(crate) fn broker_href(cluster: &str, broker: BrokerId) -> String {
     format!("/c/{}/b/{broker}", encode(cluster))
 }
 
+/// The address of a plan for the offsets topic; some are about one broker.
+pub(crate) fn plan_href(cluster: &str, plan: &str, broker: Option<BrokerId>) -> String {
+    let about = broker.map_or_else(String::new, |broker| format!("?broker={broker}"));
+    format!("/c/{}/plans/{}{about}", encode(cluster), encode(plan))
+}
+
 /// The address of the chapter about a finding.
 pub(crate) fn finding_href(slug: &str) -> String {
     format!("/docs/findings/{}", encode(slug))

@@ -43,6 +43,17 @@ pub struct IfItStops {
     pub not_known: Vec<String>,
 }
 
+impl IfItStops {
+    /// Whether groups, or readers and writers of other topics, would stand still, rather than pause.
+    #[must_use]
+    pub fn something_stands_still(&self) -> bool {
+        !self.loses_leader.partitions.is_empty()
+            || !self.below_min_isr.partitions.is_empty()
+            || self.loses_quorum == Some(true)
+            || self.data_partitions.is_some_and(|count| count > 0)
+    }
+}
+
 /// Partitions, and the groups on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consequence {

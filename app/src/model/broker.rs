@@ -10,7 +10,7 @@ use {
     unstuck_diagnosis::Published,
 };
 
-use super::{Cell, Evidence, Masthead, NextStep};
+use super::{Cell, Evidence, Masthead, NextStep, WhatIf};
 
 /// The page of one broker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub(crate) struct BrokerModel {
     pub(crate) seen_by: Vec<BrokerId>,
     /// Other brokers that answer and do not hold it for live.
     pub(crate) not_seen_by: Vec<BrokerId>,
+    /// What stops with it.
+    pub(crate) stops: Option<WhatIf>,
     /// Stuck groups on its partitions, as far as named.
     pub(crate) stuck: Vec<NamedGroup>,
     /// What to do now.
@@ -69,7 +71,8 @@ impl BrokerModel {
                 findings.iter(),
                 report.could_not_observe.iter().filter(|gap| gap.brokers.contains(&broker.broker)),
             ),
-            report: broker.clone(),
+            stops: broker.if_it_stops.as_ref().map(WhatIf::of),
+            report: BrokerReport { if_it_stops: None, ..broker.clone() },
         })
     }
 }

@@ -10,10 +10,10 @@ use unstuck_diagnosis::{BrokerId, PartitionId, Seq};
 use {
     std::collections::BTreeSet,
     unstuck_diagnosis::Published,
-    unstuck_diagnosis::report::{BrokerReport, Report},
+    unstuck_diagnosis::report::{BrokerReport, RackReport, Report},
 };
 
-use super::{DRILL, DrillState, Evidence, Masthead, NextStep, Seqs};
+use super::{DRILL, DrillState, Evidence, Masthead, NextStep, Seqs, Stops, WhatIf};
 
 /// How many partitions the map draws at most; what is left out is counted, and is the best-off.
 #[cfg(feature = "ssr")]
@@ -21,6 +21,9 @@ const CELLS_CAP: usize = 1_000;
 /// How many brokers are listed at most.
 #[cfg(feature = "ssr")]
 const BROKERS_CAP: usize = 100;
+/// How many racks are listed at most.
+#[cfg(feature = "ssr")]
+const RACKS_CAP: usize = 20;
 /// How many leaderless data partitions are named at most.
 #[cfg(feature = "ssr")]
 const DATA_CAP: usize = 20;
@@ -40,6 +43,8 @@ pub(crate) struct ClusterModel {
     pub(crate) brokers: Vec<BrokerLine>,
     /// How many brokers there are in all.
     pub(crate) broker_count: usize,
+    /// The racks, where there are several.
+    pub(crate) racks: Vec<RackLine>,
     /// Groups by status, stuck ones by name.
     pub(crate) groups: GroupCounts,
     /// The offsets topic.
@@ -105,6 +110,19 @@ pub(crate) struct BrokerLine {
     pub(crate) groups: usize,
     /// How many of them are stuck.
     pub(crate) stuck_groups: usize,
+    /// How bad it is if it stops now, and the worst of it in words; `None` if it is down, or that is not known.
+    pub(crate) if_it_stops: Option<(Stops, String)>,
+}
+
+/// One rack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RackLine {
+    /// Its name.
+    pub(crate) rack: String,
+    /// Brokers in it.
+    pub(crate) brokers: Vec<BrokerId>,
+    /// What stops with it.
+    pub(crate) stops: Option<WhatIf>,
 }
 
 impl BrokerLine {
@@ -119,6 +137,21 @@ impl BrokerLine {
             coordinates: broker.coordinates.len(),
             groups: broker.group_count,
             stuck_groups: broker.stuck_group_count,
+            if_it_stops: broker
+                .if_it_stops
+                .as_ref()
+                .map(|what| (WhatIf::of(what).stops, what.sentences.first().cloned().unwrap_or_default())),
+        }
+    }
+}
+
+#[cfg(feature = "ssr")]
+impl RackLine {
+    fn of(rack: &RackReport) -> Self {
+        Self {
+            rack: unstuck_diagnosis::visible(&rack.rack),
+            brokers: rack.brokers.clone(),
+            stops: rack.if_it_stops.as_ref().map(WhatIf::of),
         }
     }
 }
@@ -145,6 +178,7 @@ impl ClusterModel {
             map: map(report),
             brokers: report.brokers.iter().take(BROKERS_CAP).map(BrokerLine::of).collect(),
             broker_count: report.brokers.len(),
+            racks: report.racks.iter().take(RACKS_CAP).map(RackLine::of).collect(),
             groups: report.groups.clone(),
             topic: report.offsets_topic.clone(),
             placement: report.placement.clone(),

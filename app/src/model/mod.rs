@@ -3,10 +3,11 @@
 mod broker;
 mod cluster;
 mod drill;
-mod findings;
 mod group;
 mod overview;
 mod partition;
+mod what_if;
+mod written;
 
 use std::collections::BTreeMap;
 
@@ -18,14 +19,15 @@ use unstuck_diagnosis::report::{Avoid, CouldNotObserve, Finding, Remedy, Severit
 use unstuck_diagnosis::{GroupId, PartitionId, Published, report::NamedGroup};
 
 pub(crate) use broker::BrokerModel;
-pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow};
+pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
-pub(crate) use findings::{Block, ChapterLine, ChapterModel, FindingsModel, PartModel, Section, Span};
 #[cfg(feature = "ssr")]
 pub(crate) use group::unknown_group;
 pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Link, LinkState};
 pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
+pub(crate) use what_if::{Stops, WhatIf};
+pub(crate) use written::{Written, WrittenKey};
 
 /// How many findings a page shows at most.
 #[cfg(feature = "ssr")]

@@ -8,8 +8,8 @@ use crate::fetch;
 use crate::live::use_live;
 use crate::model::BrokerModel;
 use crate::part::{
-    ClusterFindBox, Columns, Frame, broker_links, card, cells, could_not_card, framed, group_table, legend, next_step,
-    why_card,
+    ClusterFindBox, Columns, Frame, before_you_stop, broker_links, card, cells, could_not_card, framed, group_table,
+    legend, next_step, why_card,
 };
 use crate::text::{amount, broker_tone, clock, count, id_or_none};
 
@@ -32,7 +32,8 @@ pub(crate) fn BrokerPage() -> impl IntoView {
 }
 
 fn show(model: BrokerModel) -> AnyView {
-    let BrokerModel { head, report, cells: drawn, left_out, seen_by, not_seen_by, stuck, next, evidence } = model;
+    let BrokerModel { head, report, cells: drawn, left_out, seen_by, not_seen_by, stops, stuck, next, evidence } =
+        model;
     let id = report.broker;
     let tone = broker_tone(report.state);
     let answers = report.state == BrokerState::Answering;
@@ -74,6 +75,7 @@ fn show(model: BrokerModel) -> AnyView {
             {legend()}
         })}
         {stuck_card}
+        {before_you_stop(&head, id, stops)}
         {why_card(&head, &evidence)}
     };
     let side = view! {

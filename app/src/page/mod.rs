@@ -2,11 +2,11 @@
 
 mod broker;
 mod cluster;
-mod findings;
 mod group;
 mod missing;
 mod overview;
 mod partition;
+mod written;
 
 use std::future::Future;
 
@@ -17,11 +17,11 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use broker::BrokerPage;
 pub(crate) use cluster::ClusterPage;
-pub(crate) use findings::{ChapterPage, FindingsPage};
 pub(crate) use group::GroupPage;
 pub(crate) use missing::NoRoute;
 pub(crate) use overview::OverviewPage;
 pub(crate) use partition::PartitionPage;
+pub(crate) use written::{HandbookPage, PlanPage};
 
 use crate::live::use_live;
 use crate::model::{Found, Seqs};
@@ -100,29 +100,6 @@ where
             }
         }
     })
-}
-
-/// Shows the model that `fetch` gives for `key`. It does not change while it is read; the mark in the head of the page
-/// still says whether Unstuck is there.
-fn still_page<K, T, F>(
-    key: Memo<K>,
-    fetch: impl Fn(K) -> F + Copy + Send + Sync + 'static,
-    show: fn(T) -> AnyView,
-) -> impl IntoView
-where
-    K: Clone + PartialEq + Send + Sync + 'static,
-    T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
-    F: Future<Output = Fetched<T>> + Send + 'static,
-{
-    let live = use_live();
-    Effect::new(move |_| live.follow(None));
-    on_cleanup(move || live.left());
-    let model = Resource::new(move || key.get(), fetch);
-    view! {
-        <Transition fallback=|| view! { <p class="wait">"Looking…"</p> }>
-            {move || answer(model, show)}
-        </Transition>
-    }
 }
 
 /// The HTTP answer that is being made, on the server; nothing in the browser.

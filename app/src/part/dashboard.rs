@@ -8,9 +8,9 @@ use unstuck_diagnosis::report::{
 
 use super::{
     Columns, Head, PageTitle, SinceLine, broker_links, card, could_not_card, drill_panel, group_table, map_card,
-    next_step, status_tag, table, why_card,
+    next_step, racks_card, status_tag, stops_tag, table, why_card,
 };
-use crate::model::{BrokerLine, ClusterModel, Masthead};
+use crate::model::{BrokerLine, ClusterModel, Masthead, Stops};
 use crate::text::{
     amount, api_href, broker_href, broker_tone, clock, cluster_href, count, ids, or_dash, status_class, status_word,
 };
@@ -24,6 +24,7 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
         map,
         brokers,
         broker_count,
+        racks,
         groups,
         topic,
         placement,
@@ -50,6 +51,7 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
                 {stuck_groups(&head, &groups)}
                 {data_card(&head, data)}
                 {brokers_card(&head, brokers, broker_count)}
+                {racks_card(&head, racks)}
                 {why_card(&head, &evidence)}
             </div>
             <div class="side-col">
@@ -109,6 +111,7 @@ fn brokers_card(head: &Masthead, brokers: Vec<BrokerLine>, total: usize) -> AnyV
                 <td data-label="coordinates" class="num">{amount(broker.coordinates)}</td>
                 <td data-label="groups" class="num">{amount(broker.groups)}</td>
                 <td data-label="stuck" class=stuck>{amount(broker.stuck_groups)}</td>
+                <td data-label="if it stops now">{if_it_stops(broker.if_it_stops)}</td>
             </tr>
         }
     });
@@ -120,12 +123,22 @@ fn brokers_card(head: &Masthead, brokers: Vec<BrokerLine>, total: usize) -> AnyV
         Head::number("coordinates"),
         Head::number("groups"),
         Head::number("stuck"),
+        Head::text("if it stops now"),
     ];
     let body = view! {
         {table("Brokers", heads.into(), rows.collect_view())}
         {more}
     };
     card("Brokers", body)
+}
+
+/// A word, loud only where groups would stand still; the worst of it is told to those who rest the pointer on it.
+fn if_it_stops(what: Option<(Stops, String)>) -> AnyView {
+    match what {
+        None => view! { "–" }.into_any(),
+        Some((Stops::Stands, sentence)) => view! { <span title=sentence>{stops_tag(Stops::Stands)}</span> }.into_any(),
+        Some((stops, sentence)) => view! { <span class="soft" title=sentence>{stops.words().1}</span> }.into_any(),
+    }
 }
 
 fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementProof) -> AnyView {
@@ -135,6 +148,9 @@ fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementPr
         _ => None,
     };
     let factor_class = if topic.warning.is_some() { "figure s-risk" } else { "figure" };
+    // How many replicas may be missing before commits are refused.
+    let spare = topic.replication_factor.zip(topic.min_insync_replicas).map(|(factor, min)| factor.saturating_sub(min));
+    let spare_class = if spare == Some(0) && topic.wanted_replication_factor > 1 { "bad" } else { "" };
     let without_leader = if topic.without_leader > 0 { "bad" } else { "" };
     let proof = match placement {
         PlacementProof::Certain { partition_count } => {
@@ -151,6 +167,7 @@ fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementPr
             <dl class="facts">
                 <div><dt>"partitions"</dt><dd>{or_dash(topic.partition_count)}</dd></div>
                 <div><dt>"min in-sync replicas"</dt><dd>{or_dash(topic.min_insync_replicas)}</dd></div>
+                <div><dt>"replicas that may be missing"</dt><dd class=spare_class>{or_dash(spare)}</dd></div>
                 <div><dt>"without leader"</dt><dd class=without_leader>{amount(topic.without_leader)}</dd></div>
                 <div><dt>"brokers there are"</dt><dd>{broker_links(&head.cluster, &topic.registered_brokers)}</dd></div>
             </dl>

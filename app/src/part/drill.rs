@@ -9,7 +9,7 @@ use leptos::prelude::*;
 #[cfg(feature = "ssr")]
 use {crate::source::Source, std::sync::Arc};
 
-use super::Command;
+use super::command;
 use crate::model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 use crate::text::{amount, count, seconds};
 use press::{Pressed, Refused, on_press};
@@ -276,7 +276,7 @@ fn tools(drill: &DrillState) -> Option<AnyView> {
     let body = view! {
         <details>
             <summary>"Try Kafka’s own tools on it"</summary>
-            <Command command=format!("--bootstrap-server {servers}")/>
+            {command(format!("--bootstrap-server {servers}"), "Command")}
         </details>
     };
     Some(body.into_any())

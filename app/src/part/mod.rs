@@ -11,6 +11,7 @@ mod map;
 mod remedy;
 mod table;
 mod views;
+mod what_if;
 
 use jiff::Timestamp;
 use leptos::prelude::*;
@@ -26,9 +27,10 @@ pub(crate) use find::{ClusterFindBox, FindBox};
 pub(crate) use frame::{Frame, framed};
 pub(crate) use groups::{Columns, group_table};
 pub(crate) use map::{cells, legend, map_card};
-pub(crate) use remedy::{Command, avoided, next_step, remedies};
+pub(crate) use remedy::{avoided, command, copy_on_click, next_step, remedies};
 pub(crate) use table::{Head, table};
 pub(crate) use views::views_table;
+pub(crate) use what_if::{before_you_stop, racks_card, stops_tag};
 
 use crate::model::Masthead;
 use crate::text::{broker_href, clock, span, status_class, status_word};

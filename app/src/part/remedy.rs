@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 use unstuck_diagnosis::report::{Avoid, Met, Precondition, Remedy, RemedyFile, Risk, Severity};
+use web_sys::wasm_bindgen::JsCast;
 
 use crate::model::NextStep;
 use crate::text::{data_href, finding_href, is_command};
@@ -89,7 +90,7 @@ fn body(remedy: Remedy) -> AnyView {
         {preconditions(remedy.preconditions)}
         {remedy.changes.map(|changes| said("It changes", changes))}
         {remedy.files.into_iter().map(file).collect_view()}
-        {remedy.command.map(|command| view! { <Command command/> })}
+        {remedy.command.map(|text| command(text, "Command"))}
         {remedy.verify.map(|verify| said("To see that it worked", verify))}
         {remedy.undo.map(|undo| said("To take it back", undo))}
     }
@@ -119,7 +120,7 @@ fn preconditions(all: Vec<Precondition>) -> Option<AnyView> {
 /// A sentence, or a command, under a label.
 fn said(label: &'static str, text: String) -> AnyView {
     if is_command(&text) {
-        view! { <p class="label">{label}</p><Command command=text/> }.into_any()
+        view! { <p class="label">{label}</p>{command(text, "Command")} }.into_any()
     } else {
         view! { <p class="said"><span class="label">{label}": "</span>{text}</p> }.into_any()
     }
@@ -132,34 +133,35 @@ fn file(file: RemedyFile) -> AnyView {
     view! {
         <details class="file">
             <summary><span class="mono">{name.clone()}</span>": "{what}</summary>
-            <Command command=content.clone() label="Content of the file"/>
+            {command(content, "Content of the file")}
         </details>
         <p class="save"><a href=href download=name.clone() rel="external">{format!("Save {name}")}</a></p>
     }
     .into_any()
 }
 
-/// A command, wrapped so that all of it can be read, with a button that copies it.
-#[component]
-pub(crate) fn Command(command: String, #[prop(default = "Command")] label: &'static str) -> impl IntoView {
-    let copied = RwSignal::new(false);
-    let text = StoredValue::new(command.clone());
-    let copy = move |_| {
-        let _ = window().navigator().clipboard().write_text(&text.get_value());
-        copied.set(true);
-        set_timeout(
-            move || {
-                let _ = copied.try_set(false);
-            },
-            Duration::from_secs(2),
-        );
-    };
+/// A command, wrapped so that all of it can be read, with a button that copies it: see [`copy_on_click`].
+pub(crate) fn command(text: String, label: &'static str) -> AnyView {
     view! {
         <div class="command">
-            <pre tabindex="0" aria-label=label><code>{command}</code></pre>
-            <button type="button" class="copy" on:click=copy>
-                {move || if copied.get() { "Copied" } else { "Copy" }}
-            </button>
+            <pre tabindex="0" aria-label=label><code>{text}</code></pre>
+            <button type="button" class="copy">"Copy"</button>
         </div>
     }
+    .into_any()
+}
+
+/// One listener for the buttons of all commands, those included that the server wrote into a page.
+pub(crate) fn copy_on_click() {
+    let clicks = window_event_listener(leptos::ev::click, move |click| {
+        let Some(button) = click.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok()) else { return };
+        if !button.class_list().contains("copy") {
+            return;
+        }
+        let text = button.previous_element_sibling().and_then(|command| command.text_content());
+        let _ = window().navigator().clipboard().write_text(&text.unwrap_or_default());
+        button.set_text_content(Some("Copied"));
+        set_timeout(move || button.set_text_content(Some("Copy")), Duration::from_secs(2));
+    });
+    on_cleanup(move || clicks.remove());
 }

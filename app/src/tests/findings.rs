@@ -90,3 +90,63 @@ async fn a_slug_that_nobody_has_names_those_like_it() {
     assert!(page.contains(r#"href="/docs/findings/leader-lost""#), "{page}");
     super::assert_inert(&page);
 }
+
+#[tokio::test]
+async fn before_a_broker_is_stopped_its_page_says_what_stops() {
+    let (status, page) = get(Fixture::new(&["prod"]), "/c/prod/b/2").await;
+    assert_eq!(status, StatusCode::OK);
+    let said = words(&page);
+    for expected in [
+        "Before you stop this broker something stops If broker 2 stops now",
+        "2 partitions of __consumer_offsets lose their leader.",
+        "The quorum is not known.",
+        "Partitions: 1 4",
+    ] {
+        assert!(said.contains(expected), "{expected} is not in: {said}");
+    }
+    assert!(page.contains(r#"href="/c/prod/plans/evacuate?broker=2""#), "{page}");
+    let (_, page) = get(Fixture::new(&["prod"]), "/c/prod/b/1").await;
+    assert!(words(&page).contains("It is down already, or nothing current is known of it"), "{}", words(&page));
+}
+
+#[tokio::test]
+async fn the_dashboard_warns_before_the_fact() {
+    let (_, page) = get(Fixture::new(&["prod"]), "/c/prod").await;
+    let said = words(&page);
+    assert!(said.contains("If a rack stops Rack a: brokers 2 something stops If broker 2 stops now"), "{said}");
+    assert!(page.contains(r#"title="2 partitions of __consumer_offsets lose their leader.""#), "{page}");
+}
+
+#[tokio::test]
+async fn a_plan_that_cannot_be_made_says_why() {
+    let (status, page) = get(Fixture::new(&["prod"]), "/c/prod/plans/evacuate?broker=2").await;
+    assert_eq!(status, StatusCode::OK);
+    let said = words(&page);
+    assert!(
+        said.contains("Move __consumer_offsets off broker 2") && said.contains("There is no such plan now"),
+        "{said}"
+    );
+    for path in
+        ["/c/prod/plans/evacuate", "/c/prod/plans/evacuate?broker=x", "/c/prod/plans/raise?broker=2", "/c/prod/plans/x"]
+    {
+        let (status, page) = get(Fixture::new(&["prod"]), path).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+        assert!(page.contains(r#"href="/c/prod/plans/evacuate?broker=2""#), "{path}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn a_plan_is_ready_to_use() {
+    let published = unstuck_diagnosis::sample::Sample::kraft(3, 6, 1).published();
+    let name = published.report.cluster.clone();
+    let mut fixture = Fixture::new(&[]);
+    fixture.clusters.insert(name.clone(), std::sync::Arc::new(published));
+    let (status, page) = get(fixture, &format!("/c/{name}/plans/raise")).await;
+    assert_eq!(status, StatusCode::OK);
+    let said = words(&page);
+    for expected in
+        ["What it reaches", "How to carry it out", "kafka-reassign-partitions.sh", "Save raise.json", "broker 3"]
+    {
+        assert!(said.contains(expected), "{expected} is not in: {said}");
+    }
+}

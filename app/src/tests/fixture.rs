@@ -8,9 +8,9 @@ use unstuck_diagnosis::lookup::{CommittedOffset, GroupDetail, GroupMember};
 use unstuck_diagnosis::memory::{Memory, SeenGroup, SeenGroups};
 use unstuck_diagnosis::placement::partition_for;
 use unstuck_diagnosis::report::{
-    Avoid, BootstrapReport, BrokerReport, BrokerState, CouldNotObserve, DataPartitionsReport, Evidence, Finding,
-    GroupCounts, Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy, Report, Risk,
-    Severity, Shard, Status, Strength, TopicPresence, ViewReport,
+    Avoid, BootstrapReport, BrokerReport, BrokerState, Consequence, CouldNotObserve, DataPartitionsReport, Evidence,
+    Finding, GroupCounts, Headline, IfItStops, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof,
+    RackReport, Remedy, Report, Risk, Severity, Shard, Status, Strength, TopicPresence, ViewReport,
 };
 use unstuck_diagnosis::snapshot::{LeaderlessPartition, Observed, Snapshot};
 use unstuck_diagnosis::{GroupId, Published, Seq};
@@ -113,7 +113,17 @@ fn broker(id: i32, state: BrokerState, sentence: &str) -> BrokerReport {
         group_count: 2,
         stuck_group_count: if state == BrokerState::Gone { 2 } else { 0 },
         last_answer: Some(at("2026-11-29T15:50:30Z")),
-        if_it_stops: None,
+        if_it_stops: (state == BrokerState::Answering).then(|| if_it_stops(id)),
+    }
+}
+
+fn if_it_stops(id: i32) -> IfItStops {
+    IfItStops {
+        title: format!("If broker {id} stops now"),
+        sentences: vec!["2 partitions of __consumer_offsets lose their leader.".to_owned()],
+        loses_leader: Consequence { partitions: vec![1, 4], groups: 2 },
+        not_known: vec!["The quorum is not known.".to_owned()],
+        ..IfItStops::default()
     }
 }
 
@@ -205,7 +215,12 @@ pub(super) fn published(name: &str) -> Published {
             detail: "17 of 50 coordinators have no leader, and no other replica exists.".to_owned(),
             since: Some(at("2026-11-29T15:48:31Z")),
         },
-        racks: Vec::new(),
+        racks: vec![RackReport {
+            rack: "a".to_owned(),
+            brokers: vec![2],
+            holds: vec![1, 4],
+            if_it_stops: Some(if_it_stops(2)),
+        }],
         bootstrap: vec![BootstrapReport {
             address: "b1:9092".to_owned(),
             ok: false,

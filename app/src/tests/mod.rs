@@ -22,7 +22,7 @@ static ROUTE_COUNT: LazyLock<usize> = LazyLock::new(|| leptos_axum::generate_rou
 
 /// A page, and its HTTP status.
 async fn get(fixture: Fixture, path: &str) -> (StatusCode, String) {
-    assert_eq!(*ROUTE_COUNT, 7);
+    assert_eq!(*ROUTE_COUNT, 8);
     let source: Arc<dyn Source> = Arc::new(fixture);
     let options = LeptosOptions::builder().output_name("unstuck").site_pkg_dir("pkg/hash").build();
     let page = leptos_axum::render_app_async_with_context(
