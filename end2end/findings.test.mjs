@@ -106,20 +106,20 @@ test("a way out says what it costs", async () => {
 });
 
 test("before a broker is stopped its page says what stops, and has a plan", async () => {
-  const { context, page, complaints } = await open("/c/broker-lost/b/2");
+  const { context, page, complaints } = await open("/c/broker-lost/b/1");
   await live(page);
   const before = page.locator(".card", { hasText: "Before you stop this broker" });
-  assert.match(await before.innerText(), /If broker 2 stops now/);
+  assert.match(await before.innerText(), /If broker 1 stops now/);
   assert.match(await before.innerText(), /lose their leader/);
   await before.getByRole("link", { name: /A plan that moves/ }).click();
-  await page.waitForURL((address) => address.pathname.endsWith("/plans/evacuate") && address.search === "?broker=2");
-  await headline(page, "^Move __consumer_offsets off broker 2");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.locator('a[download="evacuate-2.json"]').first().click()]);
+  await page.waitForURL((address) => address.pathname.endsWith("/plans/evacuate") && address.search === "?broker=1");
+  await headline(page, "^Move __consumer_offsets off broker 1");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.locator('a[download="evacuate-1.json"]').first().click()]);
   const plan = JSON.parse(readFileSync(await download.path(), "utf8"));
   assert.ok(plan.partitions.length > 0);
-  assert.ok(plan.partitions.every((partition) => !partition.replicas.includes(2)));
+  assert.ok(plan.partitions.every((partition) => !partition.replicas.includes(1)));
   await page.goBack();
-  await headline(page, "^Broker 2");
+  await headline(page, "^Broker 1");
   assert.deepEqual(complaints, []);
   await context.close();
 });

@@ -121,7 +121,7 @@ pub(crate) async fn broker(cluster: String, broker: String) -> Result<Found<Brok
 
 /// A page that the server writes: of the handbook, or a plan.
 #[server(prefix = "/_page", endpoint = "written", input = Json)]
-pub(crate) async fn written(key: WrittenKey) -> Result<Found<Written>, ServerFnError> {
+pub(crate) async fn written_page(key: WrittenKey) -> Result<Found<Written>, ServerFnError> {
     match key {
         WrittenKey::Handbook(slug) if slug.is_empty() => Ok(Found::Here(crate::written::handbook::all())),
         WrittenKey::Handbook(slug) => Ok(crate::written::handbook::chapter(&slug)),

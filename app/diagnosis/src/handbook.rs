@@ -101,8 +101,7 @@ impl Part {
     pub fn about(self) -> &'static str {
         match self {
             Self::Now => {
-                "Groups stand still, or are about to. The chapters stand in the order in which the rules are asked; which \
-                 cause stands before which is said above."
+                "Groups stand still, or are about to. The chapters stand in the order in which the rules are asked."
             }
             Self::Before => {
                 "Nobody is hit yet. Each of these turns the next ordinary event, a restart, a full disk, a lost broker, \

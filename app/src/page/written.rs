@@ -38,7 +38,7 @@ fn written(key: Memo<WrittenKey>) -> AnyView {
     let live = use_live();
     Effect::new(move |_| live.follow(None));
     on_cleanup(move || live.left());
-    let page = Resource::new(move || key.get(), fetch::written);
+    let page = Resource::new(move || key.get(), fetch::written_page);
     view! {
         <Transition fallback=|| view! { <p class="wait">"Looking…"</p> }>
             {move || answer(page, show)}

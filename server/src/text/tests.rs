@@ -132,7 +132,14 @@ fn a_whole_report_of_a_lost_broker() {
         seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
         seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
         Next: Raise it to 3 by a reassignment, while all brokers are up
-      info: The list of groups is not complete: a group that is not in it may still exist. (follows from leader-lost)
+      info: The list of groups is not complete: a group that is not in it may still exist.
+        not seen: Groups on broker 1 (127.0.0.1:9001): connection refused.
+      If broker 2 stops now:
+        The controller quorum loses its majority: until it is back nobody elects leaders or takes lost replicas out of an ISR, so commits stop wherever it is in sync.
+        2 partitions of __consumer_offsets lose their leader until the quorum is back: no known group lives there.
+      If broker 3 stops now:
+        The controller quorum loses its majority: until it is back nobody elects leaders or takes lost replicas out of an ISR, so commits stop wherever it is in sync.
+        2 partitions of __consumer_offsets lose their leader until the quorum is back: no known group lives there.
       Could not look: broker 1's own view (connection refused)
       Could not look: groups on broker 1 (connection refused)
     ");
