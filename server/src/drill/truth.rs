@@ -154,7 +154,7 @@ pub(super) fn judge(truth: &Truth, watching: &Watching) -> Judged {
         .collect();
     let mut lacks = causes(truth, &own, &shown);
     let ways = shown.iter().flat_map(|finding| &finding.remedies);
-    let ways: Vec<String> = ways.flat_map(|remedy| texts(remedy)).collect();
+    let ways: Vec<String> = ways.flat_map(texts).collect();
     for wanted in truth.remedy.iter().filter(|wanted| !ways.iter().any(|way| way.contains(wanted.as_str()))) {
         lacks.push(format!("no remedy says \"{wanted}\""));
     }
