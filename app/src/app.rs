@@ -9,6 +9,7 @@ use leptos_router::{SsrMode, path};
 use crate::live::{Live, LiveMark, OldBanner};
 use crate::page::{
     BrokerPage, ChapterPage, ClusterPage, FindingsPage, GroupPage, NoRoute, OverviewPage, PartitionPage,
+    TransactionalPage,
 };
 use crate::part::DrillBanner;
 use crate::text::{cluster_href, path_segment};
@@ -38,6 +39,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/") view=OverviewPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster") view=ClusterPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/g") view=GroupPage ssr=SsrMode::Async/>
+                    <Route path=path!("/c/:cluster/t") view=TransactionalPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/p/:partition") view=PartitionPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/b/:broker") view=BrokerPage ssr=SsrMode::Async/>
                     <Route path=path!("/docs/findings") view=FindingsPage ssr=SsrMode::Async/>

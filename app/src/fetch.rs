@@ -5,11 +5,11 @@ use leptos::server_fn::codec::Json;
 
 use crate::model::{
     BrokerModel, ChapterModel, ClusterModel, DetailsModel, FindingsModel, Found, GroupKey, GroupModel, OverviewModel,
-    PartitionModel,
+    PartitionModel, TransactionModel, TransactionalModel,
 };
 #[cfg(feature = "ssr")]
 use {
-    crate::model::no_cluster,
+    crate::model::{Inside, no_cluster},
     crate::source::Source,
     std::sync::Arc,
     std::time::Duration,
@@ -83,7 +83,28 @@ pub(crate) async fn group_details(cluster: String, key: GroupKey) -> Result<Deta
         Ok(answer) => answer,
         Err(_elapsed) => Err("Its coordinator did not answer within 1.5 s.".to_owned()),
     };
-    Ok(DetailsModel { answer: Some(answer) })
+    Ok(DetailsModel { answer: Some(answer.map(|detail| Inside::of(&published, detail))) })
+}
+
+/// One transactional id.
+#[server(prefix = "/_page", endpoint = "transactional", input = Json)]
+pub(crate) async fn transactional(cluster: String, id: String) -> Result<Found<TransactionalModel>, ServerFnError> {
+    with_cluster(&cluster, |published| TransactionalModel::of(published, &id))
+}
+
+/// What a transactional id's coordinator tells about it. Never awaited by the verdict.
+#[server(prefix = "/_page", endpoint = "transaction", input = Json)]
+pub(crate) async fn transaction(cluster: String, id: String) -> Result<TransactionModel, ServerFnError> {
+    let source = source()?;
+    if id.is_empty() || source.published(&cluster).is_none() {
+        return Ok(TransactionModel { answer: None });
+    }
+    let id = GroupId(id);
+    let answer = match tokio::time::timeout(DETAILS_DEADLINE, source.transaction_detail(&cluster, &id)).await {
+        Ok(answer) => answer,
+        Err(_elapsed) => Err("Its coordinator did not answer within 1.5 s.".to_owned()),
+    };
+    Ok(TransactionModel { answer: Some(answer) })
 }
 
 /// One partition of the offsets topic.

@@ -4,6 +4,7 @@ mod body;
 mod findings;
 mod groups;
 mod params;
+mod transactional_ids;
 
 use std::sync::Arc;
 
@@ -94,6 +95,7 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/v1/clusters/{cluster}", get(report))
         .route("/v1/clusters/{cluster}/lookup", get(lookup).post(lookup_by_post))
         .route("/v1/clusters/{cluster}/groups", get(groups::groups))
+        .route("/v1/clusters/{cluster}/transactional-ids", get(transactional_ids::transactional_ids))
         .route("/v1/clusters/{cluster}/coordinators", get(coordinators))
         .route("/v1/clusters/{cluster}/offsets-topic", get(offsets_topic))
         .route("/v1/findings", get(findings::findings))

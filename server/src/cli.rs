@@ -66,6 +66,8 @@ Examples:
   unstuck lookup --server http://unstuck.example:8080 --cluster production my-group other-group
   kafka-consumer-groups.sh … --list | unstuck lookup -b localhost:9092 -
   unstuck lookup -b localhost:9092 --json my-group | jq '.results[].verdict'
+  unstuck lookup -b localhost:9092 --detail my-group             members, offsets and lag too
+  unstuck lookup -b localhost:9092 --transactional-id my-app
 
 Exit code, by the worst of the groups:
   0  working, or the coordinator is fine and the cause is in the group
@@ -146,8 +148,14 @@ pub(crate) struct LookupArgs {
     pub(crate) timeout: Duration,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+    /// Look a transactional id up instead of groups: whether its transaction coordinator serves; repeatable
+    #[arg(long = "transactional-id", value_name = "ID", conflicts_with = "groups")]
+    pub(crate) transactional_ids: Vec<String>,
+    /// Also ask coordinators for members, offsets and lag (for the first 20 groups), or for the transaction itself
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) detail: bool,
     /// Group ids, exactly as configured in group.id; `-` reads one per line from standard input
-    #[arg(required = true, value_name = "GROUP")]
+    #[arg(required_unless_present = "transactional_ids", value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 }
 

@@ -19,6 +19,7 @@ mod serving;
 #[cfg(test)]
 mod testing;
 mod text;
+mod traces;
 pub mod watched;
 
 pub use events::Summary;

@@ -1,5 +1,6 @@
 //! `unstuck lookup`: asks the brokers itself, or a running server, and prints the answer.
 
+mod detail;
 mod remote;
 
 use std::io::{BufRead, ErrorKind, Write};
@@ -8,38 +9,44 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use unstuck_diagnosis::lookup::Lookup;
 use unstuck_diagnosis::memory::Memory;
 use unstuck_diagnosis::report::Status;
 use unstuck_diagnosis::snapshot::Snapshot;
-use unstuck_diagnosis::{GroupId, MAX_GROUP_ID_BYTES, Seq};
+use unstuck_diagnosis::{GroupId, MAX_GROUP_ID_BYTES, Published, Seq};
 use unstuck_kafka::{ClusterConfig, Collector};
 
 use crate::cli::{EXIT_SOFTWARE, Failure, LookupArgs};
 use crate::config::{self, Environment};
 use crate::{logs, poller, text};
 
+pub(crate) use detail::Told;
 pub(crate) use remote::{base_url, words};
 
 /// How much longer to look, once everything was looked at, for a verdict that may still get clearer.
 const CONFIRMATION: Duration = Duration::from_secs(2);
 
-/// An answer: for programs as it came, and what it says.
+/// An answer: for programs, for people, and how bad it is.
 struct Answer {
     json: String,
-    lookup: Lookup,
+    text: String,
+    worst: Status,
 }
 
 pub(crate) async fn run(arguments: LookupArgs, environment: Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "error", &environment)?;
-    let groups = read_groups(&arguments.groups, &mut std::io::stdin().lock())?;
+    let colours = text::in_colours(&environment);
+    let wanted = if arguments.transactional_ids.is_empty() {
+        Wanted::Groups(read_groups(&arguments.groups, &mut std::io::stdin().lock())?)
+    } else {
+        Wanted::Transactional(transactional_ids(&arguments.transactional_ids)?)
+    };
     let answer = match &arguments.server {
-        Some(server) => remote::ask(server, arguments.cluster.as_deref(), &groups, arguments.timeout).await?,
+        Some(server) => remote::ask(server, arguments.cluster.as_deref(), &wanted, arguments.timeout, colours).await?,
         None => {
             let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
             let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
             match (clusters.pop(), names.len()) {
-                (Some(cluster), 1) => look(cluster, &groups, arguments.timeout).await?,
+                (Some(cluster), 1) => look(cluster, &wanted, arguments.timeout, arguments.detail, colours).await?,
                 _ => {
                     return Err(Failure::usage(format!(
                         "the configuration describes several clusters: {}\n  A lookup is about one.\n  \
@@ -50,23 +57,63 @@ pub(crate) async fn run(arguments: LookupArgs, environment: Environment) -> Resu
             }
         }
     };
-    let output =
-        if arguments.json { answer.json + "\n" } else { text::lookup(&answer.lookup, text::in_colours(&environment)) };
+    let output = if arguments.json { answer.json + "\n" } else { answer.text };
     end_of_output(std::io::stdout().lock().write_all(output.as_bytes()))?;
-    Ok(answer.lookup.worst().exit_code())
+    Ok(answer.worst.exit_code())
+}
+
+/// What is looked up.
+enum Wanted {
+    Groups(Vec<GroupId>),
+    Transactional(Vec<GroupId>),
+}
+
+impl Wanted {
+    fn worst(&self, published: &Published) -> Status {
+        match self {
+            Self::Groups(groups) => published.lookup(groups).worst(),
+            Self::Transactional(ids) => published.lookup_transactional(ids).worst(),
+        }
+    }
 }
 
 /// Looks at the cluster until every fact is known or unavailable, but no longer than `timeout`.
-async fn look(cluster: ClusterConfig, groups: &[GroupId], timeout: Duration) -> Result<Answer, Failure> {
+async fn look(
+    cluster: ClusterConfig,
+    wanted: &Wanted,
+    timeout: Duration,
+    detail: bool,
+    colours: bool,
+) -> Result<Answer, Failure> {
     let collector = Collector::start(cluster);
-    let lookup = watch(&collector, groups, timeout).await;
+    let published = watch(&collector, wanted, timeout).await;
+    let answer = match wanted {
+        Wanted::Groups(groups) => {
+            let lookup = published.lookup(groups);
+            let details = if detail { detail::of_groups(&collector, &published, &lookup).await } else { Vec::new() };
+            Answer {
+                json: detail::json(&lookup, detail.then_some(&details))?,
+                text: text::lookup(&lookup, colours) + &details.iter().map(text::detail).collect::<String>(),
+                worst: lookup.worst(),
+            }
+        }
+        Wanted::Transactional(ids) => {
+            let lookup = published.lookup_transactional(ids);
+            let details = if detail { detail::of_transactions(&collector, &lookup).await } else { Vec::new() };
+            Answer {
+                json: detail::json(&lookup, detail.then_some(&details))?,
+                text: text::transactional(&lookup, colours)
+                    + &details.iter().map(text::transaction).collect::<String>(),
+                worst: lookup.worst(),
+            }
+        }
+    };
     // The answer does not wait for connections to close.
     let _ = tokio::time::timeout(Duration::from_millis(100), collector.shutdown()).await;
-    let json = json(&lookup)?;
-    Ok(Answer { json, lookup })
+    Ok(answer)
 }
 
-async fn watch(collector: &Collector, groups: &[GroupId], timeout: Duration) -> Lookup {
+async fn watch(collector: &Collector, wanted: &Wanted, timeout: Duration) -> Published {
     let deadline = Instant::now() + timeout;
     let mut confirmed_by = None;
     let mut snapshots = collector.snapshots();
@@ -75,22 +122,33 @@ async fn watch(collector: &Collector, groups: &[GroupId], timeout: Duration) -> 
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
         let published =
             poller::next_value(Seq { boot: String::new(), n }, Arc::clone(&snapshot), memory, Timestamp::now());
-        let lookup = published.lookup(groups);
         if Collector::settled(&snapshot) || leads_nowhere(&snapshot) {
             // Silence and disagreement are evidence only when they last; the rest is as clear as it will get.
-            let clear = !matches!(lookup.worst(), Status::Unknown | Status::Recovering);
+            let clear = !matches!(wanted.worst(&published), Status::Unknown | Status::Recovering);
             let until = *confirmed_by.get_or_insert_with(|| (Instant::now() + CONFIRMATION).min(deadline));
             if clear || Instant::now() >= until {
-                return lookup;
+                return published;
             }
         }
         let until = confirmed_by.unwrap_or(deadline);
         match tokio::time::timeout_at(until, snapshots.changed()).await {
             Ok(Ok(())) => memory = published.memory,
-            Ok(Err(_)) | Err(_) => return lookup,
+            Ok(Err(_)) | Err(_) => return published,
         }
     }
     unreachable!("the numbers above do not end")
+}
+
+/// The transactional ids of the command line.
+fn transactional_ids(arguments: &[String]) -> Result<Vec<GroupId>, Failure> {
+    if arguments.iter().any(String::is_empty) {
+        return Err(Failure::usage(
+            "the empty id is no transactional id\n  It stands for a producer without transactions.\n  \
+             Give the producer's transactional.id",
+        ));
+    }
+    let ids: Vec<GroupId> = arguments.iter().map(|id| GroupId::from(id.as_str())).collect();
+    not_too_long(ids)
 }
 
 /// Whether every way in was tried in vain. An ordinary client would go on trying; whoever waits for an answer should not.
@@ -114,13 +172,17 @@ pub(crate) fn read_groups(arguments: &[String], stdin: &mut impl BufRead) -> Res
              The empty id itself is asked for as an argument: unstuck lookup … ''",
         ));
     }
-    match groups.iter().find(|group| group.as_str().len() > MAX_GROUP_ID_BYTES) {
+    not_too_long(groups)
+}
+
+fn not_too_long(ids: Vec<GroupId>) -> Result<Vec<GroupId>, Failure> {
+    match ids.iter().find(|id| id.as_str().len() > MAX_GROUP_ID_BYTES) {
         Some(long) => Err(Failure::usage(format!(
-            "the id {long} has {} bytes\n  Kafka's protocol holds at most {MAX_GROUP_ID_BYTES} bytes, so no consumer \
-             can have it.\n  Check what was copied",
+            "the id {long} has {} bytes\n  Kafka's protocol holds at most {MAX_GROUP_ID_BYTES} bytes, so no client can \
+             have it.\n  Check what was copied",
             long.as_str().len()
         ))),
-        None => Ok(groups),
+        None => Ok(ids),
     }
 }
 

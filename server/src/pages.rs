@@ -90,7 +90,7 @@ fn set_page_headers() {
 }
 
 /// `POST /c/{cluster}/find` with the field `group`: leads to the group's page. Ids that do not fit a URL are
-/// remembered, and named by their digest.
+/// remembered, and named by their digest. With `kind=transactional` it is a transactional id, and leads to its page.
 async fn find(
     State(watched): State<Arc<Watched>>,
     Path(cluster): Path<String>,
@@ -98,8 +98,15 @@ async fn find(
 ) -> Result<Response, Problem> {
     let body = read_body(body, BODY_LIMIT)?;
     let published = watched.newest(&cluster).ok_or_else(|| Problem::unknown_cluster(&cluster, &watched.names()))?;
-    let pasted = pairs(&body)?.into_iter().find(|(name, _)| name == "group").ok_or_else(Problem::no_group)?.1;
-    let group = pasted_group(&pasted, &published);
+    let fields = pairs(&body)?;
+    let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    let pasted = field("group").ok_or_else(Problem::no_group)?;
+    if field("kind") == Some("transactional") {
+        let id = GroupId::from(pasted.trim_matches(['\r', '\n']));
+        check_length([&id])?;
+        return Ok(Redirect::to(&format!("/c/{cluster}/t?id={}", percent_encoded(id.as_str()))).into_response());
+    }
+    let group = pasted_group(pasted, &published);
     check_length([&group])?;
     let page = if group.needs_digest() {
         let digest = group.digest();

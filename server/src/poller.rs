@@ -48,19 +48,26 @@ pub fn watch_cluster(
     let begun = next_value(seq, Arc::clone(&first), Memory::new(first.taken_at), Timestamp::now());
     let (publish, published) = watch::channel(Arc::new(begun));
     let settled = Arc::new(AtomicBool::new(Collector::settled(&first)));
-    let ask_detail = {
-        // Weak: a request under way must not keep the collector from ending.
-        let collector = Arc::downgrade(&collector);
-        Arc::new(move |group, coordinator| {
-            let collector = collector.clone();
-            async move {
-                let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
-                let asked = collector.group_detail(&group, coordinator, DETAIL_DEADLINE).await;
-                asked.map_err(|error| error.to_string())
-            }
-            .boxed()
-        })
-    };
+    // Weak: a request under way must not keep the collector from ending.
+    let (for_groups, for_transactions) = (Arc::downgrade(&collector), Arc::downgrade(&collector));
+    let ask_detail = Arc::new(move |group, coordinator| {
+        let collector = for_groups.clone();
+        async move {
+            let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
+            let asked = collector.group_detail(&group, coordinator, DETAIL_DEADLINE).await;
+            asked.map_err(|error| error.to_string())
+        }
+        .boxed()
+    });
+    let ask_transaction = Arc::new(move |id, coordinator| {
+        let collector = for_transactions.clone();
+        async move {
+            let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
+            let asked = collector.transaction_detail(&id, coordinator, DETAIL_DEADLINE).await;
+            asked.map_err(|error| error.to_string())
+        }
+        .boxed()
+    });
     let (shutdown, watched_settled) = (shutdown.clone(), Arc::clone(&settled));
     tasks.spawn(async move {
         tokio::select! {
@@ -73,7 +80,7 @@ pub fn watch_cluster(
             tracing::debug!("a collector did not end in time");
         }
     });
-    WatchedCluster { published, settled: watched_settled, ask_detail }
+    WatchedCluster { published, settled: watched_settled, ask_detail, ask_transaction }
 }
 
 /// Publishes until the collector ends. A panic is logged, and looking goes on from what was published last:

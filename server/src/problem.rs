@@ -86,6 +86,14 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "no-group", "No group", detail, advice)
     }
 
+    /// A lookup of transactional ids without any.
+    #[must_use]
+    pub fn no_transactional_id() -> Self {
+        let detail = "No transactional id was given, or an empty one.".to_owned();
+        let advice = "Name one as ?id=ID, several as ?id=A&id=B. Producers without transactions have none.";
+        Self::new(StatusCode::BAD_REQUEST, "no-transactional-id", "No transactional id", detail, advice)
+    }
+
     /// More ids than one request may hold.
     #[must_use]
     pub fn too_many_groups(asked: usize, most: usize) -> Self {

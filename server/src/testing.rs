@@ -44,6 +44,7 @@ pub(crate) fn watched_cluster(published: Published) -> (watch::Sender<Arc<Publis
         published: receiver,
         settled: Arc::new(AtomicBool::new(true)),
         ask_detail: Arc::new(|_, _| async { Err("nobody answers in tests".to_owned()) }.boxed()),
+        ask_transaction: Arc::new(|_, _| async { Err("nobody answers in tests".to_owned()) }.boxed()),
     };
     (sender, watched)
 }

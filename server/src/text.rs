@@ -2,6 +2,7 @@
 //!
 //! Nothing depends on colour, and nothing that a cluster or a server wrote can move the cursor.
 
+mod inside;
 mod remedy;
 mod report;
 
@@ -14,6 +15,7 @@ use unstuck_diagnosis::lookup::{Coordinator, GroupLookup, Lookup, Placement};
 use unstuck_diagnosis::report::{Evidence, Finding, Shard, Status, ViewReport};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
+pub(crate) use self::inside::{detail, transaction, transactional};
 use self::remedy::steps;
 pub(crate) use self::report::report;
 use crate::config::Environment;
@@ -71,8 +73,9 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
         (None, Some(bound)) => lines.add(&format!("Expected by {}", time(bound.at))),
         (None, None) => {}
     }
-    let (worst, others) = group.findings.split_at(usize::from(!group.findings.is_empty()));
-    for finding in worst {
+    let all = group.all_findings();
+    let (worst, others) = all.split_at(usize::from(!all.is_empty()));
+    for finding in worst.iter().copied() {
         if told.insert(&finding.sentence) {
             evidence(&mut lines, finding);
             steps(&mut lines, finding);
@@ -89,7 +92,7 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
         lines.add(&format!("The group: {}", group.known.sentence));
     }
     views(&mut lines, &group.views);
-    for finding in others.iter().filter(|finding| told.insert(&finding.sentence)) {
+    for finding in others.iter().copied().filter(|finding| told.insert(&finding.sentence)) {
         match &finding.follows_from {
             Some(cause) => follows(&mut lines, finding, cause),
             None => evidence(&mut lines, finding),

@@ -9,16 +9,22 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 use unstuck_app::{DrillState, Source};
 use unstuck_diagnosis::lookup::GroupDetail;
+use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{BrokerId, GroupId, Published};
 use unstuck_drill::serve::Drill;
 
 use crate::drill;
+use crate::traces::Traces;
 
 /// How many ids that do not fit a URL are remembered for their page links.
 const LONG_IDS: usize = 256;
 
 /// Asks a group's coordinator for members and offsets, with a deadline of its own.
 pub type AskDetail = Arc<dyn Fn(GroupId, BrokerId) -> BoxFuture<'static, Result<GroupDetail, String>> + Send + Sync>;
+
+/// Asks a transactional id's coordinator how its transaction stands, with a deadline of its own.
+pub type AskTransaction =
+    Arc<dyn Fn(GroupId, BrokerId) -> BoxFuture<'static, Result<TransactionDetail, String>> + Send + Sync>;
 
 /// One cluster that is being looked at.
 #[derive(Clone)]
@@ -29,6 +35,8 @@ pub struct WatchedCluster {
     pub settled: Arc<AtomicBool>,
     /// How details of one group are asked for.
     pub ask_detail: AskDetail,
+    /// How a transaction is asked for.
+    pub ask_transaction: AskTransaction,
 }
 
 /// All clusters of this run, by name.
@@ -37,13 +45,15 @@ pub struct Watched {
     /// Pasted ids that do not fit a URL, newest last.
     long_ids: Mutex<VecDeque<GroupId>>,
     drill: Option<Arc<Drill>>,
+    /// Earlier looks at the inside of groups.
+    traces: Traces,
 }
 
 impl Watched {
     /// The clusters by name.
     #[must_use]
     pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
-        Self { clusters, long_ids: Mutex::default(), drill: None }
+        Self { clusters, long_ids: Mutex::default(), drill: None, traces: Traces::default() }
     }
 
     /// With the drill that the only cluster is: pages say so, and have its switches.
@@ -120,8 +130,29 @@ impl Source for Watched {
             return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
         };
         let newest = Arc::clone(&watched.published.borrow());
-        match newest.lookup_one(group).coordinator.and_then(|coordinator| coordinator.leader) {
-            Some(leader) => (watched.ask_detail)(group.clone(), leader),
+        let lookup = newest.lookup_one(group);
+        match lookup.coordinator.as_ref().and_then(|coordinator| coordinator.leader) {
+            Some(leader) => {
+                let asked = (watched.ask_detail)(group.clone(), leader);
+                async move {
+                    let mut detail = asked.await?;
+                    self.traces.complete(&newest, &lookup, &mut detail);
+                    Ok(detail)
+                }
+                .boxed()
+            }
+            None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
+        }
+    }
+
+    fn transaction_detail(&self, cluster: &str, id: &GroupId) -> BoxFuture<'_, Result<TransactionDetail, String>> {
+        let Some(watched) = self.clusters.get(cluster) else {
+            return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
+        };
+        let newest = Arc::clone(&watched.published.borrow());
+        let mut answers = newest.lookup_transactional(std::slice::from_ref(id)).results;
+        match answers.pop().and_then(|answer| answer.coordinator?.leader) {
+            Some(leader) => (watched.ask_transaction)(id.clone(), leader),
             None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
         }
     }

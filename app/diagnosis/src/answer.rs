@@ -1,23 +1,43 @@
 //! The answer for one group, from a report that was already made.
 
-use crate::groups::{named, needs_a_look, shown_partition};
+use crate::group_findings;
+use crate::groups::{self, named, needs_a_look, shown_partition};
 use crate::lookup::{
-    Coordinator, GroupLookup, KnownGroup, Placement, SAME_PARTITION_CAP, SamePartitionGroups, Verdict,
+    Coordinator, GroupLookup, KnownGroup, NearGroup, Placement, SAME_PARTITION_CAP, SamePartitionGroups, Verdict,
 };
-use crate::memory::{Memory, SeenGroup};
+use crate::memory::{GoneGroup, Memory, SeenGroup};
+use crate::near::near;
 use crate::placement::PlacementSteps;
+use crate::rebalance::{Rebalance, rebalance};
 use crate::report::{PartitionReport, PlacementProof, Report, Severity, Status, TopicPresence};
 use crate::{GroupId, PartitionId};
 
 /// The answer for one group. No waiting, no looking: everything comes from a report that was already made.
 #[must_use]
 pub fn lookup(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
+    let mut answer = lookup_without_near(report, memory, group);
+    let marked = memory.groups.by_id.iter().map(|(id, seen)| (id, seen.mark));
+    let (near, _) = near(group, marked, !memory.groups.by_id.contains_key(group));
+    let count = report.offsets_topic.partition_count;
+    answer.near = near
+        .into_iter()
+        .map(|(id, difference)| NearGroup {
+            group: id.clone(),
+            difference,
+            partition: shown_partition(&report.placement, count, id),
+        })
+        .collect();
+    answer.group_findings = group_findings::find(report, memory, &answer);
+    answer
+}
+
+/// The same without looking for ids that look alike, which takes a step for every known group.
+pub(crate) fn lookup_without_near(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
     let count = report.offsets_topic.partition_count;
     let shown = shown_partition(&report.placement, count, group);
     let partition = shown.and_then(|partition| report.partition(partition));
     let seen = memory.groups.by_id.get(group);
-    let known = known(report, seen);
-    let (status, reason) = judge(report, partition, seen, &known);
+    let known = known(report, seen, memory.groups.gone.get(group));
     let findings: Vec<_> = report
         .findings
         .iter()
@@ -27,15 +47,9 @@ pub fn lookup(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup 
         })
         .cloned()
         .collect();
-    GroupLookup {
+    let mut answer = GroupLookup {
         group: group.clone(),
-        verdict: Verdict {
-            status,
-            sentence: sentence(group, status, partition.is_some(), &reason),
-            outlook: partition.and_then(|partition| partition.outlook.clone()),
-            since: partition.filter(|partition| partition.status == status).and_then(|partition| partition.since),
-            expected_by: partition.and_then(|partition| partition.expected_by.clone()),
-        },
+        verdict: verdict(report, partition, group, seen, &known),
         placement: shown.and_then(|partition| placement(report, group, partition)),
         placement_note: placement_note(report, shown),
         coordinator: partition.map(|partition| coordinator(report, partition)),
@@ -43,20 +57,27 @@ pub fn lookup(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup 
             .first()
             .filter(|finding| finding.severity >= Severity::Error)
             .map_or(0, |finding| finding.partitions.len().saturating_sub(1)),
-        same_partition_groups: same_partition(memory, group, shown, partition),
+        same_partition_groups: same_partition(report, memory, group, shown, partition),
         views: partition.map(|partition| partition.views.clone()).unwrap_or_default(),
         could_not_observe: report.could_not_observe.clone(),
         known,
         findings,
-    }
+        group_findings: Vec::new(),
+        near: Vec::new(),
+    };
+    answer.group_findings = group_findings::find(report, memory, &answer);
+    answer
 }
 
-fn known(report: &Report, seen: Option<&SeenGroup>) -> KnownGroup {
+fn known(report: &Report, seen: Option<&SeenGroup>, gone: Option<&GoneGroup>) -> KnownGroup {
     let Some(seen) = seen else {
         return KnownGroup {
-            sentence: match &report.groups.incomplete_because {
-                None => "no broker lists it".to_owned(),
-                Some(why) => format!("not seen in any listing, but {why}"),
+            sentence: match (&report.groups.incomplete_because, gone) {
+                (None, None) => "no broker lists it".to_owned(),
+                (None, Some(gone)) => {
+                    format!("no broker lists it any more; it was last listed at {}", crate::time::clock(gone.last_seen))
+                }
+                (Some(why), _) => format!("not seen in any listing, but {why}"),
             },
             ..KnownGroup::default()
         };
@@ -67,12 +88,17 @@ fn known(report: &Report, seen: Option<&SeenGroup>) -> KnownGroup {
         (Some("classic") | None, protocol) => format!("a classic group of type {}", crate::visible(protocol)),
         (Some(kind), _) => format!("a {} group", crate::visible(kind)),
     };
-    let state = seen.state.as_deref().map(|state| format!(", state {}", crate::visible(state))).unwrap_or_default();
+    let since = seen.state_since.map(|at| format!(" since {}", crate::time::clock(at))).unwrap_or_default();
+    let state = seen
+        .state
+        .as_deref()
+        .map_or_else(|| ", state not told".to_owned(), |state| format!(", state {}{since}", crate::visible(state)));
     let clock = crate::time::clock(seen.last_seen);
     KnownGroup {
         listed: !listed_by.is_empty(),
         remembered: listed_by.is_empty(),
         state: seen.state.clone(),
+        state_since: seen.state_since,
         group_type: seen.group_type.clone(),
         protocol_type: Some(seen.protocol_type.clone()),
         last_seen: Some(seen.last_seen),
@@ -85,31 +111,70 @@ fn known(report: &Report, seen: Option<&SeenGroup>) -> KnownGroup {
     }
 }
 
-/// The status, and the reason as a clause.
-fn judge(
+fn verdict(
     report: &Report,
     partition: Option<&PartitionReport>,
+    group: &GroupId,
     seen: Option<&SeenGroup>,
     known: &KnownGroup,
-) -> (Status, String) {
-    let Some(partition) = partition else { return without_partition(report) };
+) -> Verdict {
+    let plain = |status: Status, sentence: String| Verdict {
+        status,
+        sentence,
+        outlook: partition.and_then(|partition| partition.outlook.clone()),
+        since: partition.filter(|partition| partition.status == status).and_then(|partition| partition.since),
+        expected_by: partition.and_then(|partition| partition.expected_by.clone()),
+    };
+    let said = |status: Status, reason: &str| plain(status, sentence(group, status, partition.is_some(), reason));
+    let Some(partition) = partition else {
+        let (status, reason) = without_partition(report);
+        return said(status, &reason);
+    };
     if partition.status != Status::Working {
-        return (partition.status, partition.sentence.clone());
+        return said(partition.status, &partition.sentence);
     }
-    match seen {
-        Some(group) if needs_a_look(group) => {
-            let state = match group.state.as_deref() {
-                Some("Empty") => "it has no members: its consumers are not running, or cannot join".to_owned(),
-                Some("Dead") => "its coordinator is deleting it".to_owned(),
-                state => format!("it is rebalancing (state {})", state.unwrap_or("not told")),
-            };
-            (Status::LookAtGroup, state)
+    // From here on the coordinator is fine, and what is said is about the group.
+    let serves = partition.sentence.strip_prefix("its coordinator ").unwrap_or(&partition.sentence);
+    let coordinator_only =
+        |why: &str| plain(Status::Working, format!("{group}: its coordinator works ({serves}); {why}."));
+    let Some(seen) = seen else {
+        return if report.groups.complete {
+            said(Status::LookAtGroup, &format!("{}; check the spelling, or its offsets have expired", known.sentence))
+        } else {
+            coordinator_only(&format!("the group itself was {}", known.sentence))
+        };
+    };
+    if !needs_a_look(seen) {
+        return match seen.state {
+            Some(_) => said(Status::Working, &partition.sentence),
+            None if seen.protocol_type.is_empty() => said(Status::Working, &partition.sentence),
+            None => coordinator_only("the state of the group itself is not in listings of brokers below 2.6"),
+        };
+    }
+    let state = seen.state.as_deref().unwrap_or("not told");
+    match (state, rebalance(seen, &report.group_settings, report.observed_at)) {
+        ("Empty", _) => said(Status::LookAtGroup, "it has no members: its consumers are not running, or cannot join"),
+        ("Dead", _) => said(Status::LookAtGroup, "its coordinator is deleting it"),
+        (_, Rebalance::Within { since, by }) => Verdict {
+            outlook: Some(format!(
+                "A rebalance ends when every member has joined again: by {} at the latest (assumed, as \
+                 max.poll.interval.ms is a setting of the consumers).",
+                crate::time::clock(by.at)
+            )),
+            since: seen.state_since.map(|_| since),
+            expected_by: Some(by),
+            ..said(Status::Recovering, &format!("it is rebalancing (state {state})"))
+        },
+        (_, Rebalance::Past { since, .. }) => {
+            let long = crate::time::span(crate::time::millis_between(since, report.observed_at));
+            let verdict = said(Status::LookAtGroup, &format!("it has been rebalancing for {long} (state {state})"));
+            Verdict { since: Some(since), ..verdict }
         }
-        Some(_) => (Status::Working, partition.sentence.clone()),
-        None if report.groups.complete => {
-            (Status::LookAtGroup, format!("{}; check the spelling, or its offsets have expired", known.sentence))
+        (_, Rebalance::Loop { times, since }) => {
+            let long = crate::time::span(crate::time::millis_between(since, report.observed_at));
+            said(Status::LookAtGroup, &format!("it has begun to rebalance {times} times in {long} (state {state})"))
         }
-        None => (Status::Working, partition.sentence.clone()),
+        (_, Rebalance::No) => said(Status::LookAtGroup, &format!("it is not ready (state {state})")),
     }
 }
 
@@ -200,18 +265,23 @@ fn coordinator(report: &Report, partition: &PartitionReport) -> Coordinator {
 }
 
 fn same_partition(
+    report: &Report,
     memory: &Memory,
     group: &GroupId,
     shown: Option<PartitionId>,
     partition: Option<&PartitionReport>,
 ) -> SamePartitionGroups {
     let ids = shown.and_then(|partition| memory.groups.by_partition.get(&partition));
-    let status = partition.map_or(Status::Unknown, |partition| partition.status);
+    let coordinator = partition.map_or(Status::Unknown, |partition| partition.status);
     let others = || ids.into_iter().flatten().filter(|id| *id != group);
     SamePartitionGroups {
         count: ids.map_or(0, |ids| ids.len() - usize::from(ids.contains(group))),
         groups: others()
-            .filter_map(|id| Some(named(id, memory.groups.by_id.get(id)?, shown, status)))
+            .filter_map(|id| {
+                let seen = memory.groups.by_id.get(id)?;
+                let status = groups::status(coordinator, seen, &report.group_settings, report.observed_at);
+                Some(named(id, seen, shown, status))
+            })
             .take(SAME_PARTITION_CAP)
             .collect(),
     }
@@ -283,7 +353,8 @@ mod tests {
           group: a classic group of type consumer, state Empty, listed by broker 1 at 12:00:00 UTC
 
         rebalancing:
-        [look_at_group] my-group: its coordinator is fine, look at the group: it is rebalancing (state PreparingRebalance).
+        [recovering] my-group is recovering: it is rebalancing (state PreparingRebalance).
+          A rebalance ends when every member has joined again: by 12:05:03 UTC at the latest (assumed, as max.poll.interval.ms is a setting of the consumers).
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
           group: a classic group of type consumer, state PreparingRebalance, listed by broker 1 at 12:00:00 UTC
 
@@ -303,7 +374,7 @@ mod tests {
           group: no broker lists it
 
         not listed, listing filtered:
-        [working] my-group works: its coordinator serves, and commits are accepted.
+        [working] my-group: its coordinator works (serves, and commits are accepted); the group itself was not seen in any listing, but the account may not see all groups (needs DESCRIBE on CLUSTER).
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
           group: not seen in any listing, but the account may not see all groups (needs DESCRIBE on CLUSTER)
 

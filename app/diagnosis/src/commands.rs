@@ -20,6 +20,7 @@ use std::fmt::Write;
 
 use crate::facts::Facts;
 use crate::remedy::{Met, Precondition, Remedy};
+use crate::report::{BrokerState, Report};
 use crate::{BrokerId, PartitionId};
 
 /// Stands for the address of ZooKeeper, which brokers do not tell.
@@ -69,6 +70,8 @@ pub(crate) enum Reassign {
 pub(crate) enum Reset<'a> {
     /// To the first record of that time or later, such as `2026-11-29T12:00:00.000`.
     ToDatetime(&'a str),
+    /// So many records further than they are, or back.
+    ShiftBy(i64),
     /// To what a file from [`Commands::export_offsets`] says.
     FromFile(&'a str),
 }
@@ -99,6 +102,16 @@ impl Commands {
             release: facts.snapshot.brokers.values().filter_map(crate::facts::release).min(),
             kraft: facts.kraft,
         }
+    }
+
+    /// The same where only the report is at hand. Whether there is a ZooKeeper is not in it, and no command about groups
+    /// needs to know.
+    pub(crate) fn of(report: &Report) -> Self {
+        let answering = report.brokers.iter().filter(|broker| broker.state == BrokerState::Answering);
+        let address = answering.filter_map(|broker| broker.address.clone()).next();
+        let release =
+            report.brokers.iter().filter_map(|broker| crate::facts::parse_release(broker.release.as_deref()?));
+        Self { bootstrap: address.unwrap_or_else(|| BOOTSTRAP.to_owned()), release: release.min(), kraft: None }
     }
 
     /// Whether a syntax is there: the newest is taken where no broker told its release, and in KRaft always, which has no
@@ -293,6 +306,7 @@ impl Commands {
         let topic = topic.map_or_else(|| "--all-topics".to_owned(), |topic| format!("--topic {}", quoted(topic)));
         let to = match to {
             Reset::ToDatetime(time) => format!("{topic} --reset-offsets --to-datetime {}", quoted(time)),
+            Reset::ShiftBy(records) => format!("{topic} --reset-offsets --shift-by {records}"),
             Reset::FromFile(file) => format!("--reset-offsets --from-file {}", quoted(file)),
         };
         format!("{} --group {} {to} --execute", self.groups(), quoted(group))

@@ -53,6 +53,7 @@ pub fn diagnose(input: &Input<'_>) -> Report {
         partitions,
         placement: proof,
         groups,
+        group_settings: crate::groups::settings(&facts),
         data_partitions: data_partitions(input.snapshot),
         findings,
         could_not_observe,

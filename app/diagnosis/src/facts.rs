@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub(crate) use brokers::listed_live;
-pub(crate) use settings::{Setting, release};
+pub(crate) use settings::{Setting, parse_release, release};
 pub(crate) use topic::{GONE_MS, proven_absent_now};
 
 use crate::memory::Memory;

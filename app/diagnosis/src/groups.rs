@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::facts::Facts;
+use jiff::Timestamp;
+
+use crate::facts::{Facts, release};
 use crate::memory::SeenGroup;
+use crate::rebalance::{Rebalance, rebalance};
 use crate::report::{
-    BrokerState, GroupCounts, NAMED_GROUPS_CAP, NamedGroup, PartitionReport, PlacementProof, Report, Status,
-    TopicPresence,
+    BrokerState, GroupCounts, GroupSettings, NAMED_GROUPS_CAP, NamedGroup, PartitionReport, PlacementProof, Report,
+    Status, TopicPresence,
 };
 use crate::snapshot::Observed;
 use crate::{BrokerId, GroupId, PartitionId, words};
@@ -73,9 +76,43 @@ fn completeness(facts: &Facts<'_>) -> (bool, Option<String>) {
     }
 }
 
-/// The status of a group: its coordinator's, unless that is fine and the group itself stands still.
-pub(crate) fn status(coordinator: Status, group: &SeenGroup) -> Status {
-    if coordinator == Status::Working && needs_a_look(group) { Status::LookAtGroup } else { coordinator }
+/// The settings that decide what becomes of groups.
+pub(crate) fn settings(facts: &Facts<'_>) -> GroupSettings {
+    let told = || facts.snapshot.brokers.values().filter_map(|sight| sight.configs.known());
+    let oldest =
+        facts.snapshot.brokers.values().filter_map(|sight| Some((release(sight)?, sight))).min_by_key(|it| it.0);
+    let before = |wanted: (u32, u32)| oldest.is_some_and(|(release, _)| release < wanted);
+    let retention = told().filter_map(|configs| configs.offsets_retention_minutes).min();
+    let defaults = GroupSettings::default();
+    // 1 day before 2.0 (KIP-186).
+    let assumed = if before((2, 0)) { 1_440 } else { defaults.offsets_retention_minutes };
+    GroupSettings {
+        offsets_retention_minutes: retention.unwrap_or(assumed),
+        offsets_retention_assumed: retention.is_none(),
+        offsets_expire_by_commit: before((2, 1)),
+        initial_rebalance_delay_ms: told()
+            .filter_map(|configs| configs.group_initial_rebalance_delay_ms)
+            .max()
+            .unwrap_or(defaults.initial_rebalance_delay_ms),
+        group_max_size: told().filter_map(|configs| configs.group_max_size).min(),
+        transaction_max_timeout_ms: told()
+            .filter_map(|configs| configs.transaction_max_timeout_ms)
+            .max()
+            .unwrap_or(defaults.transaction_max_timeout_ms),
+        oldest_release: oldest.and_then(|(_, sight)| sight.release.clone()),
+    }
+}
+
+/// The status of a group: its coordinator's, unless that is fine and the group itself stands still. A rebalance is
+/// expected to end by itself, until its time has passed or the next one follows.
+pub(crate) fn status(coordinator: Status, group: &SeenGroup, settings: &GroupSettings, now: Timestamp) -> Status {
+    if coordinator != Status::Working || !needs_a_look(group) {
+        return coordinator;
+    }
+    match rebalance(group, settings, now) {
+        Rebalance::Within { .. } => Status::Recovering,
+        Rebalance::No | Rebalance::Past { .. } | Rebalance::Loop { .. } => Status::LookAtGroup,
+    }
 }
 
 /// Whether a listed state means that nobody consumes right now: no members, or a rebalance.
@@ -106,16 +143,11 @@ pub(crate) fn shown_partition(proof: &PlacementProof, count: Option<i32>, group:
 }
 
 /// A group with its verdict, for lists.
-pub(crate) fn named(
-    id: &GroupId,
-    group: &SeenGroup,
-    partition: Option<PartitionId>,
-    coordinator: Status,
-) -> NamedGroup {
+pub(crate) fn named(id: &GroupId, group: &SeenGroup, partition: Option<PartitionId>, status: Status) -> NamedGroup {
     NamedGroup {
         group: id.clone(),
         partition,
-        status: status(coordinator, group),
+        status,
         group_type: group.group_type.clone(),
         protocol_type: group.protocol_type.clone(),
         state: group.state.clone(),
@@ -132,7 +164,7 @@ pub(crate) fn named_from_report(report: &Report, id: &GroupId, group: &SeenGroup
         None if report.offsets_topic.presence == TopicPresence::Vanished => Status::Stuck,
         None => Status::Unknown,
     };
-    named(id, group, partition, coordinator)
+    named(id, group, partition, status(coordinator, group, &report.group_settings, report.observed_at))
 }
 
 /// All groups by status.
@@ -140,14 +172,15 @@ pub(crate) fn count(facts: &Facts<'_>, proof: &PlacementProof, partitions: &[Par
     let statuses: BTreeMap<PartitionId, Status> =
         partitions.iter().map(|report| (report.partition, report.status)).collect();
     let seen = &facts.memory.groups;
+    let settings = settings(facts);
     let mut counts = GroupCounts { total: seen.by_id.len(), ..GroupCounts::default() };
     for (id, group) in &seen.by_id {
         let partition = shown_partition(proof, facts.partition_count(), id);
         let coordinator = coordinator_status(facts, partition.and_then(|partition| statuses.get(&partition).copied()));
-        let status = status(coordinator, group);
+        let status = status(coordinator, group, &settings, facts.now);
         *counts.by_status.entry(status).or_default() += 1;
         if status == Status::Stuck && counts.stuck.len() < NAMED_GROUPS_CAP {
-            counts.stuck.push(named(id, group, partition, coordinator));
+            counts.stuck.push(named(id, group, partition, status));
         }
     }
     (counts.complete, counts.incomplete_because) = completeness(facts);

@@ -127,7 +127,9 @@ impl Entry {
     /// Where the chapter stands: by what the finding costs at worst.
     #[must_use]
     pub fn part(&self) -> Part {
-        if NOT_SEEN.contains(&self.slug) {
+        if crate::group_findings::entries().any(|entry| entry.slug == self.slug) {
+            Part::Group
+        } else if NOT_SEEN.contains(&self.slug) {
             Part::NotSeen
         } else if self.severity.contains("outage") || self.severity.contains("error") {
             Part::Now
@@ -164,20 +166,25 @@ pub fn href(slug: &str) -> String {
     format!("/docs/findings/{slug}")
 }
 
+/// All chapters in the order in which their rules are asked: those about clusters first, then those about groups.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    crate::findings::entries().chain(crate::group_findings::entries())
+}
+
 /// The chapters of one part, in the order in which their rules are asked.
 pub fn chapters(part: Part) -> impl Iterator<Item = &'static Entry> {
-    crate::findings::entries().filter(move |entry| entry.part() == part)
+    entries().filter(move |entry| entry.part() == part)
 }
 
 /// The chapters of which the findings of `slug` are shown as consequences.
 pub fn shadowed_by(slug: &str) -> impl Iterator<Item = &'static Entry> {
-    crate::findings::entries().filter(move |entry| entry.shadows.contains(&slug))
+    entries().filter(move |entry| entry.shadows.contains(&slug))
 }
 
 /// All chapters, ordered by slug: of findings about clusters and about single groups.
 #[must_use]
 pub fn handbook() -> Vec<&'static Entry> {
-    let mut entries: Vec<_> = crate::findings::entries().collect();
+    let mut entries: Vec<_> = entries().collect();
     entries.sort_by_key(|entry| entry.slug);
     entries
 }

@@ -8,16 +8,19 @@ mod answer;
 #[cfg_attr(not(test), expect(dead_code, reason = "some commands wait for the first rule that offers them"))]
 mod commands;
 mod could_not;
+mod detail;
 mod diagnose;
 mod facts;
 mod finding;
 mod findings;
+mod group_findings;
 mod group_id;
 mod groups;
 pub mod handbook;
 mod headline;
 pub mod lookup;
 pub mod memory;
+mod near;
 mod partition_words;
 pub mod placement;
 mod placement_proof;
@@ -25,6 +28,7 @@ pub mod plan;
 #[cfg(test)]
 mod properties;
 mod published;
+mod rebalance;
 mod remedy;
 pub mod report;
 mod rights;
@@ -32,6 +36,7 @@ mod rights;
 pub mod sample;
 pub mod snapshot;
 pub mod time;
+pub mod transactional;
 mod verdict;
 mod what_if;
 mod words;
@@ -39,7 +44,7 @@ mod words;
 pub use diagnose::{Input, diagnose};
 pub use group_id::{GroupId, MAX_GROUP_ID_BYTES, java_hash, visible};
 pub use handbook::slugs;
-pub use published::{Published, Seq};
+pub use published::{NEAR_LOOKUPS, Published, Seq};
 
 /// A broker's id (`broker.id` or `node.id`), 0 or more. Ids from 1001 on are often generated ones.
 pub type BrokerId = i32;

@@ -4,6 +4,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use crate::answer::lookup;
+pub use crate::detail::{
+    Assigned, CommittedOffset, GroupDetail, GroupMember, GroupSample, GroupTrace, MEMBERS_CAP, OFFSETS_CAP, Uncommitted,
+};
+pub use crate::group_findings::detail_findings;
+pub use crate::near::Difference;
 use crate::report::{Bound, CouldNotObserve, Finding, NamedGroup, Shard, Status, ViewReport};
 use crate::{BrokerId, GroupId, PartitionId};
 
@@ -45,6 +50,13 @@ pub struct GroupLookup {
     pub known: KnownGroup,
     /// Findings that concern its partition, worst first.
     pub findings: Vec<Finding>,
+    /// Findings about the group itself, worst first, as far as listings tell. Those that need its coordinator's own
+    /// answer are in [`GroupDetail::findings`].
+    #[serde(default)]
+    pub group_findings: Vec<Finding>,
+    /// Known ids that look like this one, the most alike first.
+    #[serde(default)]
+    pub near: Vec<NearGroup>,
     /// Other groups on the same partition: how many, and the first of them.
     pub same_partition_groups: SamePartitionGroups,
     /// How many other partitions are in the same trouble.
@@ -53,6 +65,17 @@ pub struct GroupLookup {
     pub views: Vec<ViewReport>,
     /// What could not be looked at, as far as it matters for this group.
     pub could_not_observe: Vec<CouldNotObserve>,
+}
+
+impl GroupLookup {
+    /// All findings: worst first, what merely follows from another one at the end, and among equals those about the group
+    /// itself first.
+    #[must_use]
+    pub fn all_findings(&self) -> Vec<&Finding> {
+        let mut all: Vec<&Finding> = self.group_findings.iter().chain(&self.findings).collect();
+        all.sort_by_key(|finding| (finding.follows_from.is_some(), std::cmp::Reverse(finding.severity)));
+        all
+    }
 }
 
 /// A verdict in one word and one sentence.
@@ -127,12 +150,26 @@ pub struct KnownGroup {
     pub group_type: Option<String>,
     /// Its protocol type.
     pub protocol_type: Option<String>,
+    /// Since when it has been in that state, as listings show it; `None` if it was so when it was first listed.
+    #[serde(default)]
+    pub state_since: Option<Timestamp>,
     /// When it was last listed.
     pub last_seen: Option<Timestamp>,
     /// Brokers that list it now.
     pub listed_by: Vec<BrokerId>,
     /// In words.
     pub sentence: String,
+}
+
+/// A known group whose id looks like the one that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NearGroup {
+    /// Its id.
+    pub group: GroupId,
+    /// What it differs in.
+    pub difference: Difference,
+    /// Its partition; `None` where the placement is not certain.
+    pub partition: Option<PartitionId>,
 }
 
 /// Groups that share a partition.
@@ -146,55 +183,3 @@ pub struct SamePartitionGroups {
 
 /// How many groups of the same partition a lookup names at most.
 pub const SAME_PARTITION_CAP: usize = 20;
-
-/// What a group looks like from inside: asked for when somebody looks at it, with a deadline, never before the verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupDetail {
-    /// When it was asked.
-    pub at: Timestamp,
-    /// The coordinator that answered.
-    pub answered_by: BrokerId,
-    /// Its type as found: classic, consumer, share, streams.
-    pub group_type: Option<String>,
-    /// Its state; `None` if the coordinator does not know the group.
-    pub state: Option<String>,
-    /// How many members it has.
-    pub member_count: usize,
-    /// The first [`MEMBERS_CAP`] of them.
-    pub members: Vec<GroupMember>,
-    /// Committed offsets and lag, or why they are not known.
-    pub offsets: Result<Vec<CommittedOffset>, String>,
-    /// How many partitions have committed offsets (the list is capped at [`OFFSETS_CAP`]).
-    pub committed_count: usize,
-}
-
-/// How many members a [`GroupDetail`] names at most.
-pub const MEMBERS_CAP: usize = 50;
-/// How many committed offsets a [`GroupDetail`] lists at most.
-pub const OFFSETS_CAP: usize = 200;
-
-/// A member of a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupMember {
-    /// The member id.
-    pub member_id: String,
-    /// Its client id.
-    pub client_id: String,
-    /// The host it connects from.
-    pub host: String,
-}
-
-/// A committed offset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommittedOffset {
-    /// The topic.
-    pub topic: String,
-    /// The partition.
-    pub partition: PartitionId,
-    /// The committed offset.
-    pub committed: i64,
-    /// The end of the log (high watermark); `None` if not known.
-    pub end: Option<i64>,
-    /// `end - committed`, not below 0; `None` if not known.
-    pub lag: Option<i64>,
-}

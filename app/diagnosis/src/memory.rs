@@ -5,6 +5,7 @@
 
 mod groups;
 mod partitions;
+mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use groups::SeenGroups;
 use groups::served_by_leader;
-pub use groups::{SeenGroup, SeenGroups};
 pub use partitions::{EpochFell, PartitionMemory, StatePartitionMemory, UncleanElection};
+pub use seen::{GONE_CAP, GoneGroup, HISTORY_CAP, SeenGroup, StateChange};
 
 use crate::facts::{Facts, GONE_MS, listed_live, proven_absent_now};
 use crate::placement_proof::contradicted_now;

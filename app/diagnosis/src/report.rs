@@ -109,6 +109,9 @@ pub struct Report {
     pub placement: PlacementProof,
     /// Groups by status.
     pub groups: GroupCounts,
+    /// Settings of the brokers that decide what becomes of groups.
+    #[serde(default)]
+    pub group_settings: GroupSettings,
     /// Partitions of other topics without a leader.
     pub data_partitions: DataPartitionsReport,
     /// What is wrong, worst first.
@@ -416,6 +419,39 @@ pub struct GroupCounts {
     pub complete: bool,
     /// Why not, if not.
     pub incomplete_because: Option<String>,
+}
+
+/// Settings of the brokers that decide what becomes of groups; where brokers differ, the value that hits first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupSettings {
+    /// `offsets.retention.minutes`: how long the offsets of a group without members are kept.
+    pub offsets_retention_minutes: i64,
+    /// Whether that is Kafka's default, as no broker told it.
+    pub offsets_retention_assumed: bool,
+    /// Whether it counts from each commit, even in groups that have members (below 2.1, KIP-211).
+    pub offsets_expire_by_commit: bool,
+    /// `group.initial.rebalance.delay.ms`: how long the first rebalance of an empty group waits for further members.
+    pub initial_rebalance_delay_ms: i64,
+    /// `group.max.size`; `None` if not told.
+    pub group_max_size: Option<i32>,
+    /// `transaction.max.timeout.ms`: no transaction stays open longer by itself.
+    pub transaction_max_timeout_ms: i64,
+    /// The oldest release among the brokers.
+    pub oldest_release: Option<String>,
+}
+
+impl Default for GroupSettings {
+    fn default() -> Self {
+        Self {
+            offsets_retention_minutes: 10_080,
+            offsets_retention_assumed: true,
+            offsets_expire_by_commit: false,
+            initial_rebalance_delay_ms: 3_000,
+            group_max_size: None,
+            transaction_max_timeout_ms: 900_000,
+            oldest_release: None,
+        }
+    }
 }
 
 /// How many groups a report names at most.

@@ -19,6 +19,12 @@ pub fn clock(at: Timestamp) -> String {
     format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
+/// A day and the time of day, for times that may be days away: `2026-12-06 12:00 UTC`.
+#[must_use]
+pub fn date(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
 /// A duration in words, rounded down: `4 s`, `2 min`, `3 h 20 min`, `5 days`.
 #[must_use]
 pub fn span(milliseconds: i64) -> String {

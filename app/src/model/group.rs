@@ -9,7 +9,7 @@ use {
     crate::text::{cluster_href, ids, or_dash},
     unstuck_diagnosis::lookup::Coordinator,
     unstuck_diagnosis::placement::kafka_abs,
-    unstuck_diagnosis::report::{Shard, Status},
+    unstuck_diagnosis::report::{Finding, Shard, Status},
     unstuck_diagnosis::{GroupId, Published},
 };
 
@@ -75,7 +75,26 @@ pub(crate) enum LinkState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DetailsModel {
     /// The coordinator's answer, or a sentence; `None` if the page is about no group.
-    pub(crate) answer: Option<Result<GroupDetail, String>>,
+    pub(crate) answer: Option<Result<Inside, String>>,
+}
+
+/// A group from inside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Inside {
+    /// Which cluster, seen when.
+    pub(crate) head: Masthead,
+    /// What was told. Its findings are in `evidence`.
+    pub(crate) detail: GroupDetail,
+    /// What follows from it.
+    pub(crate) evidence: Evidence,
+}
+
+#[cfg(feature = "ssr")]
+impl Inside {
+    pub(crate) fn of(published: &Published, mut detail: GroupDetail) -> Self {
+        let findings = std::mem::take(&mut detail.findings);
+        Self { head: Masthead::of(published), detail, evidence: Evidence::of(findings.iter(), std::iter::empty()) }
+    }
 }
 
 #[cfg(feature = "ssr")]
@@ -83,7 +102,8 @@ impl GroupModel {
     pub(crate) fn of(published: &Published, group: &GroupId) -> Self {
         let report = &published.report;
         let mut lookup = published.lookup_one(group);
-        let findings = std::mem::take(&mut lookup.findings);
+        let findings: Vec<Finding> = lookup.all_findings().into_iter().cloned().collect();
+        (lookup.findings, lookup.group_findings) = (Vec::new(), Vec::new());
         let gaps = std::mem::take(&mut lookup.could_not_observe);
         let leader_state = lookup
             .coordinator

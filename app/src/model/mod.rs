@@ -7,6 +7,7 @@ mod findings;
 mod group;
 mod overview;
 mod partition;
+mod transactional;
 
 use std::collections::BTreeMap;
 
@@ -23,9 +24,10 @@ pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 pub(crate) use findings::{Block, ChapterLine, ChapterModel, FindingsModel, PartModel, Section, Span};
 #[cfg(feature = "ssr")]
 pub(crate) use group::unknown_group;
-pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Link, LinkState};
+pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Inside, Link, LinkState};
 pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
+pub(crate) use transactional::{TransactionModel, TransactionalModel};
 
 /// How many findings a page shows at most.
 #[cfg(feature = "ssr")]

@@ -3,7 +3,6 @@
 use leptos::prelude::*;
 use leptos_meta::Meta;
 use leptos_router::hooks::use_location;
-use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::report::Status;
 
 use super::{live_page, param};
@@ -11,10 +10,10 @@ use crate::fetch;
 use crate::live::use_live;
 use crate::model::{DetailsModel, GroupKey, GroupModel};
 use crate::part::{
-    ClusterFindBox, Columns, PageTitle, SinceLine, card, chain, could_not_card, group_id, group_table, next_step,
-    sentence_with_id, views_table, why_card,
+    ClusterFindBox, Columns, PageTitle, SinceLine, card, chain, could_not_card, group_id, group_table, inside,
+    next_step, sentence_with_id, views_table, why_card,
 };
-use crate::text::{amount, clock, count, number, partition_href, query_value, status_class, status_word};
+use crate::text::{amount, count, partition_href, query_value, status_class, status_word};
 
 /// One group.
 #[component]
@@ -139,7 +138,7 @@ fn Details(both: Memo<(String, GroupKey)>) -> impl IntoView {
             {move || Suspend::new(async move {
                 let body = match details.await {
                     Ok(DetailsModel { answer: None }) => return ().into_any(),
-                    Ok(DetailsModel { answer: Some(Ok(detail)) }) => inside(detail),
+                    Ok(DetailsModel { answer: Some(Ok(told)) }) => inside(told),
                     Ok(DetailsModel { answer: Some(Err(why)) }) => view! { <p class="soft">{why}</p> }.into_any(),
                     Err(_) => view! { <p class="soft">"Unstuck did not answer."</p> }.into_any(),
                 };
@@ -147,100 +146,4 @@ fn Details(both: Memo<(String, GroupKey)>) -> impl IntoView {
             })}
         </Transition>
     }
-}
-
-fn inside(detail: GroupDetail) -> AnyView {
-    let asked = format!("Broker {} answered at {}.", detail.answered_by, clock(detail.at, detail.at));
-    let shown = detail.members.len();
-    let more = (detail.member_count > shown)
-        .then(|| format!("The first {} of {} are shown.", amount(shown), count(detail.member_count, "member")));
-    let members = detail.members.into_iter().map(|member| {
-        view! {
-            <tr>
-                <th scope="row" class="mono">{unstuck_diagnosis::visible(&member.member_id)}</th>
-                <td class="mono">{unstuck_diagnosis::visible(&member.client_id)}</td>
-                <td class="mono">{unstuck_diagnosis::visible(&member.host)}</td>
-            </tr>
-        }
-    });
-    let table = (shown > 0).then(|| {
-        view! {
-            <div class="table-scroll">
-                <table>
-                    <caption>"Members"</caption>
-                    <thead>
-                        <tr>
-                            <th scope="col">"member"</th>
-                            <th scope="col">"client id"</th>
-                            <th scope="col">"host"</th>
-                        </tr>
-                    </thead>
-                    <tbody>{members.collect_view()}</tbody>
-                </table>
-            </div>
-        }
-    });
-    view! {
-        <dl class="facts">
-            <div>
-                <dt>"state"</dt>
-                <dd>{detail.state.unwrap_or_else(|| "the coordinator does not know this group".to_owned())}</dd>
-            </div>
-            <div><dt>"type"</dt><dd>{detail.group_type.unwrap_or_else(|| "not told".to_owned())}</dd></div>
-            <div><dt>"members"</dt><dd>{amount(detail.member_count)}</dd></div>
-        </dl>
-        {table}
-        {more.map(|more| view! { <p class="soft">{more}</p> })}
-        {offsets(detail.offsets, detail.committed_count)}
-        <p class="soft">{asked}</p>
-    }
-    .into_any()
-}
-
-fn offsets(offsets: Result<Vec<unstuck_diagnosis::lookup::CommittedOffset>, String>, total: usize) -> AnyView {
-    let offsets = match offsets {
-        Err(why) => {
-            return view! { <p class="soft">{format!("Committed offsets are not known: {why}")}</p> }.into_any();
-        }
-        Ok(offsets) if offsets.is_empty() => {
-            return view! { <p class="soft">"No offsets are committed."</p> }.into_any();
-        }
-        Ok(offsets) => offsets,
-    };
-    let shown = offsets.len();
-    let caption = if total > shown {
-        format!("Committed offsets: the first {} of {}", amount(shown), amount(total))
-    } else {
-        "Committed offsets".to_owned()
-    };
-    let unknown = || "not known".to_owned();
-    let rows = offsets.into_iter().map(|one| {
-        view! {
-            <tr>
-                <th scope="row" class="mono">{unstuck_diagnosis::visible(&one.topic)}</th>
-                <td class="num">{one.partition}</td>
-                <td class="num">{number(one.committed)}</td>
-                <td class="num">{one.end.map_or_else(unknown, number)}</td>
-                <td class="num">{one.lag.map_or_else(unknown, number)}</td>
-            </tr>
-        }
-    });
-    view! {
-        <div class="table-scroll">
-            <table>
-                <caption>{caption}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"topic"</th>
-                        <th scope="col" class="num">"partition"</th>
-                        <th scope="col" class="num">"committed"</th>
-                        <th scope="col" class="num">"end"</th>
-                        <th scope="col" class="num">"lag"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows.collect_view()}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
 }

@@ -7,6 +7,7 @@ mod group;
 mod missing;
 mod overview;
 mod partition;
+mod transactional;
 
 use std::future::Future;
 
@@ -22,6 +23,7 @@ pub(crate) use group::GroupPage;
 pub(crate) use missing::NoRoute;
 pub(crate) use overview::OverviewPage;
 pub(crate) use partition::PartitionPage;
+pub(crate) use transactional::TransactionalPage;
 
 use crate::live::use_live;
 use crate::model::{Found, Seqs};

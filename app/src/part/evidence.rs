@@ -9,6 +9,11 @@ use crate::text::{amount, count, finding_href};
 
 /// All findings with their evidence and ways out; nothing if there are none.
 pub(crate) fn why_card(head: &Masthead, evidence: &Evidence) -> Option<AnyView> {
+    findings_of(head, evidence).map(|findings| card("Why Unstuck says so", findings))
+}
+
+/// The same without a frame of its own.
+pub(crate) fn findings_of(head: &Masthead, evidence: &Evidence) -> Option<AnyView> {
     if evidence.findings.is_empty() {
         return None;
     }
@@ -18,11 +23,11 @@ pub(crate) fn why_card(head: &Masthead, evidence: &Evidence) -> Option<AnyView> 
         view! { <p class="soft">{words}</p> }
     });
     let findings = evidence.findings.iter().map(|told| told_finding(head, told));
-    let body = view! {
+    let all = view! {
         {findings.collect_view()}
         {more}
     };
-    Some(card("Why Unstuck says so", body))
+    Some(all.into_any())
 }
 
 /// A finding, and what merely follows from it, folded.

@@ -8,14 +8,26 @@ use crate::text::find_href;
 
 /// The box of one cluster.
 #[component]
-pub(crate) fn ClusterFindBox(cluster: Memo<String>) -> impl IntoView {
-    move || view! { <FindBox clusters=vec![cluster.get()]/> }
+pub(crate) fn ClusterFindBox(
+    /// The cluster.
+    cluster: Memo<String>,
+    /// Whether a transactional id is what is looked for here.
+    #[prop(optional)]
+    transactional: bool,
+) -> impl IntoView {
+    move || view! { <FindBox clusters=vec![cluster.get()] transactional/> }
 }
 
 /// The box. A plain form, sent by POST: an id may be longer than an address, and works without JavaScript.
 /// With several clusters there is a button for each.
 #[component]
-pub(crate) fn FindBox(clusters: Vec<String>) -> impl IntoView {
+pub(crate) fn FindBox(
+    /// The clusters to look in.
+    clusters: Vec<String>,
+    /// Whether a transactional id is chosen at first.
+    #[prop(optional)]
+    transactional: bool,
+) -> impl IntoView {
     let input = NodeRef::<Input>::new();
     Effect::new(move |_| {
         let Some(input) = input.get() else { return };
@@ -50,7 +62,7 @@ pub(crate) fn FindBox(clusters: Vec<String>) -> impl IntoView {
     };
     view! {
         <form class="find" method="post" action=action role="search" autocomplete="off">
-            <label class="visually-hidden" for="group">"Group id"</label>
+            <label class="visually-hidden" for="group">"Group id or transactional id"</label>
             <div class="find-field">
                 <input
                     node_ref=input
@@ -67,6 +79,11 @@ pub(crate) fn FindBox(clusters: Vec<String>) -> impl IntoView {
                 />
                 <kbd class="js-only" aria-hidden="true">"/"</kbd>
             </div>
+            <label class="visually-hidden" for="kind">"What it is"</label>
+            <select id="kind" name="kind" class="find-kind">
+                <option value="group">"group id"</option>
+                <option value="transactional" selected=transactional>"transactional id"</option>
+            </select>
             {buttons}
         </form>
     }

@@ -1,18 +1,19 @@
 //! A cluster in trouble, written by hand: broker 1 of three is gone, and the offsets topic has one replica.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use unstuck_diagnosis::lookup::{CommittedOffset, GroupDetail, GroupMember};
+use unstuck_diagnosis::lookup::{Assigned, CommittedOffset, GroupDetail, GroupMember};
 use unstuck_diagnosis::memory::{Memory, SeenGroup, SeenGroups};
 use unstuck_diagnosis::placement::partition_for;
 use unstuck_diagnosis::report::{
     Avoid, BootstrapReport, BrokerReport, BrokerState, CouldNotObserve, DataPartitionsReport, Evidence, Finding,
-    GroupCounts, Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy, Report, Risk,
-    Severity, Shard, Status, Strength, TopicPresence, ViewReport,
+    GroupCounts, GroupSettings, Headline, NamedGroup, OffsetsTopicReport, PartitionReport, PlacementProof, Remedy,
+    Report, Risk, Severity, Shard, Status, Strength, TopicPresence, ViewReport,
 };
 use unstuck_diagnosis::snapshot::{LeaderlessPartition, Observed, Snapshot};
+use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{GroupId, Published, Seq};
 
 use crate::model::DrillState;
@@ -68,6 +69,9 @@ impl Source for Fixture {
                 member_id: format!("member of {group}"),
                 client_id: "client".to_owned(),
                 host: "/10.0.0.9".to_owned(),
+                instance_id: Some("worker-9".to_owned()),
+                assignment: Some(vec![Assigned { topic: "orders".to_owned(), partitions: vec![3, 4] }]),
+                ..GroupMember::default()
             }],
             offsets: Ok(vec![CommittedOffset {
                 topic: "orders".to_owned(),
@@ -75,8 +79,27 @@ impl Source for Fixture {
                 committed: 5,
                 end: Some(1_209),
                 lag: Some(1_204),
+                without_leader: true,
+                ..CommittedOffset::default()
             }]),
             committed_count: 1,
+            ..GroupDetail::default()
+        };
+        match self.details {
+            Details::Known => Box::pin(async move { Ok(detail) }),
+            Details::Never => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn transaction_detail(&self, _cluster: &str, _id: &GroupId) -> Answer<'_, Result<TransactionDetail, String>> {
+        let detail = TransactionDetail {
+            at: at("2026-11-29T15:50:31Z"),
+            answered_by: 2,
+            state: Some("Ongoing".to_owned()),
+            producer_id: 4_711,
+            timeout_ms: 60_000,
+            started: Some(at("2026-11-29T15:40:31Z")),
+            ..TransactionDetail::default()
         };
         match self.details {
             Details::Known => Box::pin(async move { Ok(detail) }),
@@ -179,7 +202,7 @@ pub(super) fn published(name: &str) -> Published {
                 state: Some("Stable".to_owned()),
                 first_seen: watching_since,
                 last_seen: at("2026-11-29T15:48:29Z"),
-                listed_by: BTreeSet::new(),
+                ..SeenGroup::default()
             },
         );
         stuck.push(NamedGroup {
@@ -230,6 +253,7 @@ pub(super) fn published(name: &str) -> Published {
         },
         partitions: (0..50).map(partition).collect(),
         placement: PlacementProof::Certain { partition_count: 50 },
+        group_settings: GroupSettings::default(),
         groups: GroupCounts {
             total: 643,
             by_status: BTreeMap::from([(Status::Stuck, 5), (Status::AtRisk, 638)]),

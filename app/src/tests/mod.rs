@@ -22,7 +22,7 @@ static ROUTE_COUNT: LazyLock<usize> = LazyLock::new(|| leptos_axum::generate_rou
 
 /// A page, and its HTTP status.
 async fn get(fixture: Fixture, path: &str) -> (StatusCode, String) {
-    assert_eq!(*ROUTE_COUNT, 7);
+    assert_eq!(*ROUTE_COUNT, 8);
     let source: Arc<dyn Source> = Arc::new(fixture);
     let options = LeptosOptions::builder().output_name("unstuck").site_pkg_dir("pkg/hash").build();
     let page = leptos_axum::render_app_async_with_context(
@@ -190,9 +190,21 @@ async fn details_of_a_group_come_with_its_page() {
     let group = a_served_group();
     let (_, page) = get(Fixture::new(&["prod"]), &text::group_href("prod", &group)).await;
     let words = words(&page);
-    for expected in ["state Stable", "type consumer", "/10.0.0.9", "1,204"] {
+    for expected in ["state Stable", "type consumer", "/10.0.0.9", "worker-9", "orders: 3, 4", "no leader", "1,204"] {
         assert!(words.contains(expected), "{expected} is not in: {words}");
     }
+}
+
+#[tokio::test]
+async fn a_transactional_id_has_its_page() {
+    let (status, page) = get(Fixture::new(&["prod"]), "/c/prod/t?id=my-app").await;
+    assert_eq!(status, StatusCode::OK);
+    let words = words(&page);
+    for expected in ["my-app : unknown", "no broker lists __transaction_state", "Ongoing since 15:40:31 UTC", "4711"] {
+        assert!(words.replace("my-app:", "my-app :").contains(expected), "{expected} is not in: {words}");
+    }
+    let (status, _) = get(Fixture::new(&["prod"]), "/c/prod/t").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::task::TaskTracker;
 use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::snapshot::{BrokerSight, Observed, Snapshot};
+use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{BrokerId, GroupId};
 
 use crate::shared::{Shared, partition_count, speaks_for_controller};
@@ -85,6 +86,19 @@ impl Collector {
         deadline: Duration,
     ) -> Result<GroupDetail, DetailError> {
         detail::fetch(&self.shared, group, coordinator, deadline).await
+    }
+
+    /// How the transaction of one transactional id stands, asked from its coordinator now.
+    ///
+    /// # Errors
+    /// If the coordinator cannot be reached, is below 3.0, does not answer within `deadline`, or refuses.
+    pub async fn transaction_detail(
+        &self,
+        id: &GroupId,
+        coordinator: BrokerId,
+        deadline: Duration,
+    ) -> Result<TransactionDetail, DetailError> {
+        detail::transaction::fetch(&self.shared, id, coordinator, deadline).await
     }
 
     /// Stops to look, and closes all connections of the probe. The client's own thread ends within seconds by itself.

@@ -1,22 +1,21 @@
 //! Members and committed offsets of one group, fetched when somebody looks at it, on connections of their own.
 
-use std::collections::BTreeMap;
+mod offsets;
+pub(crate) mod transaction;
+
 use std::time::Duration;
 
-use futures::future::join_all;
 use tokio::time::{Instant, timeout_at};
-use unstuck_diagnosis::lookup::{CommittedOffset, GroupDetail, GroupMember, MEMBERS_CAP, OFFSETS_CAP};
+use unstuck_diagnosis::lookup::{Assigned, GroupDetail, GroupMember, MEMBERS_CAP};
 use unstuck_diagnosis::snapshot::{Why, error_name};
 use unstuck_diagnosis::{BrokerId, GroupId};
 use unstuck_wire::messages::groups::{
-    ConsumerGroupDescribeRequest, DescribeGroupsRequest, GroupDescription, ShareGroupDescribeRequest,
-    StreamsGroupDescribeRequest,
+    ConsumerGroupDescribeRequest, DescribeGroupsRequest, GroupDescription, MemberDescription,
+    ShareGroupDescribeRequest, StreamsGroupDescribeRequest, TopicPartitions,
 };
-use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, Topics};
-use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest, PartitionOffset};
-use unstuck_wire::{Api, Connection, Dial, Request, WireError};
+use unstuck_wire::{Connection, Dial, Request, WireError};
 
-use crate::probe::{CLIENT_ID, NAMES_SAFELY};
+use crate::probe::CLIENT_ID;
 use crate::shared::Shared;
 use crate::why::why;
 
@@ -88,25 +87,73 @@ pub(crate) async fn fetch(
         return Err(DetailError::Code { broker: coordinator, code: description.error });
     }
     let known = description.error == 0 && description.state != "Dead";
-    let (offsets, committed_count) = match offsets(shared, &mut asked, group, until).await {
-        Ok((offsets, count)) => (Ok(offsets), count),
-        Err(text) => (Err(text), 0),
+    let mut detail = inside(&description);
+    (detail.at, detail.answered_by) = (shared.now(), coordinator);
+    detail.state = known.then_some(description.state);
+    detail.group_type = known.then_some(group_type).or(listed);
+    // Of a streams group subtopologies are told instead of topics, and a share group commits no offsets.
+    let assigned = match detail.group_type.as_deref() {
+        Some("share" | "streams") => Vec::new(),
+        _ => assigned(&description.members),
     };
-    Ok(GroupDetail {
-        at: shared.now(),
-        answered_by: coordinator,
-        group_type: known.then_some(group_type).or(listed),
-        state: known.then_some(description.state),
+    match offsets::fetch(shared, &mut asked, group, assigned, until).await {
+        Ok(fetched) => {
+            detail.offsets = Ok(fetched.offsets);
+            detail.committed_count = fetched.committed_count;
+            detail.uncommitted = fetched.uncommitted;
+        }
+        Err(text) => detail.offsets = Err(text),
+    }
+    Ok(detail)
+}
+
+/// What the description says about the group and its members.
+fn inside(description: &GroupDescription) -> GroupDetail {
+    let counts: Option<Vec<usize>> = description
+        .members
+        .iter()
+        .map(|member| Some(member.assignment.as_ref()?.values().map(Vec::len).sum()))
+        .collect();
+    let mut members: Vec<GroupMember> = description.members.iter().map(member).collect();
+    members.sort_by_key(|member| !member.behind(description.epoch));
+    members.truncate(MEMBERS_CAP);
+    let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    GroupDetail {
+        protocol_type: told(&description.protocol_type),
+        assignor: told(&description.assignor),
+        group_epoch: description.epoch,
+        assignment_epoch: description.assignment_epoch,
         member_count: description.members.len(),
-        members: description
-            .members
-            .into_iter()
-            .take(MEMBERS_CAP)
-            .map(|member| GroupMember { member_id: member.member_id, client_id: member.client_id, host: member.host })
-            .collect(),
-        offsets,
-        committed_count,
-    })
+        members,
+        idle_members: counts.as_ref().map(|counts| counts.iter().filter(|count| **count == 0).count()),
+        assigned_partitions: counts.map(|counts| counts.iter().sum()),
+        ..GroupDetail::default()
+    }
+}
+
+fn member(told: &MemberDescription) -> GroupMember {
+    let listed = |topics: &TopicPartitions| {
+        topics
+            .iter()
+            .map(|(topic, partitions)| Assigned { topic: topic.clone(), partitions: partitions.clone() })
+            .collect()
+    };
+    GroupMember {
+        member_id: told.member_id.clone(),
+        client_id: told.client_id.clone(),
+        host: told.host.clone(),
+        instance_id: told.instance_id.clone(),
+        epoch: told.epoch,
+        classic: told.classic,
+        assignment: told.assignment.as_ref().map(listed),
+        target: told.target.as_ref().map(listed),
+    }
+}
+
+/// Every partition that some member has.
+fn assigned(members: &[MemberDescription]) -> Vec<(String, i32)> {
+    let all = members.iter().flat_map(|member| member.assignment.iter().flatten());
+    all.flat_map(|(topic, partitions)| partitions.iter().map(|partition| (topic.clone(), *partition))).collect()
 }
 
 /// The group as one of the four describe requests knows it, and its type. A group of a newer type looks dead to
@@ -147,91 +194,4 @@ async fn describe(
     let description = classic
         .ok_or_else(|| WireError::Malformed("DescribeGroups answered for another group than was asked".to_owned()))?;
     Ok(("classic".to_owned(), description))
-}
-
-/// Committed offsets with the ends of the logs, as far as they could be had in time, and how many there are in all.
-async fn offsets(
-    shared: &Shared,
-    asked: &mut Timed,
-    group: &GroupId,
-    until: Instant,
-) -> Result<(Vec<CommittedOffset>, usize), String> {
-    let fetched =
-        asked.call(&OffsetFetchRequest { group: group.0.clone() }).await.map_err(|error| why(&error).to_string())?;
-    if fetched.error != 0 && fetched.error != GROUP_ID_NOT_FOUND {
-        return Err(format!("answered error {} ({})", fetched.error, error_name(fetched.error)));
-    }
-    let mut committed: BTreeMap<(String, i32), i64> = fetched
-        .offsets
-        .into_iter()
-        .filter(|one| one.error == 0 && one.offset >= 0)
-        .map(|one| ((one.topic, one.partition), one.offset))
-        .collect();
-    let count = committed.len();
-    if let Some(beyond) = committed.keys().nth(OFFSETS_CAP).cloned() {
-        committed.split_off(&beyond);
-    }
-    let ends = ends(shared, asked, committed.keys(), until).await;
-    let offsets = committed
-        .into_iter()
-        .map(|((topic, partition), committed)| {
-            let end = ends.get(&(topic.clone(), partition)).copied();
-            let lag = end.map(|end| (end - committed).max(0));
-            CommittedOffset { topic, partition, committed, end, lag }
-        })
-        .collect();
-    Ok((offsets, count))
-}
-
-/// The ends of logs, from the partitions' leaders, all asked at once. What no leader told in time is left out.
-async fn ends(
-    shared: &Shared,
-    asked: &mut Timed,
-    partitions: impl Iterator<Item = &(String, i32)> + Clone,
-    until: Instant,
-) -> BTreeMap<(String, i32), i64> {
-    let mut names: Vec<String> = partitions.clone().map(|(topic, _)| topic.clone()).collect();
-    names.dedup();
-    if names.is_empty() {
-        return BTreeMap::new();
-    }
-    let safe = asked.connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
-    let topics = if safe { Topics::Named(names.clone()) } else { Topics::All };
-    let Ok(metadata) =
-        asked.call(&MetadataRequest { topics, keep: Keep::Named(names), cluster_operations: false }).await
-    else {
-        return BTreeMap::new();
-    };
-    let answers = join_all(by_leader(&metadata, partitions).into_iter().map(|(leader, topics)| {
-        let told = metadata.brokers.get(&leader).map(|broker| broker.address.clone());
-        let address = shared.address(leader).or(told);
-        async move {
-            let mut asked = Timed::open(shared.surroundings.dialer.as_ref(), &address?, until).await.ok()?;
-            asked.call(&ListOffsetsRequest { topics }).await.ok()
-        }
-    }))
-    .await;
-    answers
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|one: &PartitionOffset| one.error == 0 && one.offset >= 0)
-        .map(|one| ((one.topic, one.partition), one.offset))
-        .collect()
-}
-
-type Wanted = Vec<(String, Vec<i32>)>;
-
-fn by_leader<'a>(
-    metadata: &MetadataAnswer,
-    partitions: impl Iterator<Item = &'a (String, i32)>,
-) -> BTreeMap<BrokerId, Wanted> {
-    let mut leaders: BTreeMap<BrokerId, BTreeMap<String, Vec<i32>>> = BTreeMap::new();
-    for (topic, partition) in partitions {
-        let leader = metadata.topics.get(topic).and_then(|told| told.partitions.get(partition)?.leader);
-        if let Some(leader) = leader {
-            leaders.entry(leader).or_default().entry(topic.clone()).or_default().push(*partition);
-        }
-    }
-    leaders.into_iter().map(|(leader, topics)| (leader, topics.into_iter().collect())).collect()
 }

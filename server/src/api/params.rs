@@ -40,9 +40,13 @@ fn hex(digit: &u8) -> Option<u8> {
 
 /// Every `group`, in order.
 pub(super) fn groups(encoded: &[u8]) -> Result<Vec<GroupId>, Problem> {
-    let checked = pairs(encoded)?.into_iter().map(|(name, value)| match name.as_str() {
-        "group" => Ok(GroupId(value)),
-        _ => Err(Problem::unknown_parameter(&name, &["group"])),
+    ids("group", encoded)
+}
+
+/// Every value of the only parameter that there is, in order.
+pub(super) fn ids(parameter: &'static str, encoded: &[u8]) -> Result<Vec<GroupId>, Problem> {
+    let checked = pairs(encoded)?.into_iter().map(|(name, value)| {
+        if name == parameter { Ok(GroupId(value)) } else { Err(Problem::unknown_parameter(&name, &[parameter])) }
     });
     checked.collect()
 }

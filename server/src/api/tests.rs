@@ -5,6 +5,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 use unstuck_diagnosis::placement::partition_for;
+use unstuck_diagnosis::sample::Sample;
 
 use super::*;
 use crate::testing::{self, healthy, text};
@@ -88,6 +89,25 @@ async fn the_report_and_its_parts_are_the_same_value() {
     assert_eq!(topic["offsets_topic"], report["offsets_topic"]);
     assert_eq!(topic["offsets_topic"]["partition_count"], 50);
     assert_eq!(topic["placement"], report["placement"]);
+}
+
+#[tokio::test]
+async fn transactional_ids_are_answered_like_groups() {
+    let sample = Sample::kraft(3, 50, 3).state_topic("__transaction_state", 50, 3);
+    let watched = testing::clusters([testing::named("production", &sample)]);
+    let request =
+        http::Request::get("/api/v1/clusters/production/transactional-ids?id=my-app&id=other").body(Body::empty());
+    let lookup = body(testing::answer(testing::router(watched), request.expect("a request")).await).await;
+    assert_eq!(lookup["results"][0]["transactional_id"], "my-app");
+    assert_eq!(lookup["results"][0]["verdict"]["status"], "working", "{lookup}");
+    assert_eq!(lookup["results"][0]["placement"]["proven"], false);
+    assert_eq!(lookup["results"][1]["views"].as_array().map(Vec::len), Some(3));
+    let none = json_of("/api/v1/clusters/production/transactional-ids?id=my-app").await;
+    assert_eq!(none["results"][0]["verdict"]["status"], "unknown", "there is no such topic");
+    refused("/api/v1/clusters/production/transactional-ids", 400, "no-transactional-id").await;
+    refused("/api/v1/clusters/production/transactional-ids?id=", 400, "no-transactional-id").await;
+    refused("/api/v1/clusters/production/transactional-ids?group=a", 400, "unknown-parameter").await;
+    refused("/api/v1/clusters/nowhere/transactional-ids?id=a", 404, "unknown-cluster").await;
 }
 
 #[tokio::test]

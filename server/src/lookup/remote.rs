@@ -5,12 +5,14 @@ use std::time::Duration;
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::{Value, json};
 use unstuck_diagnosis::lookup::Lookup;
+use unstuck_diagnosis::transactional::TransactionalLookup;
 use unstuck_diagnosis::{GroupId, visible};
 
-use super::Answer;
+use super::{Answer, Wanted};
 use crate::api::{ClusterList, LOOKUP_CAP};
 use crate::cli::Failure;
 use crate::problem::Problem;
+use crate::text;
 
 /// It was not possible to look: the same code as the verdict `unknown`.
 const EXIT_COULD_NOT_LOOK: u8 = 3;
@@ -22,21 +24,26 @@ struct Server<'a> {
     client: Client,
 }
 
-/// Asks `server` about the groups; `timeout` is for each request.
+/// Asks `server` about the ids; `timeout` is for each request.
 pub(super) async fn ask(
     server: &str,
     cluster: Option<&str>,
-    groups: &[GroupId],
+    wanted: &Wanted,
     timeout: Duration,
+    colours: bool,
 ) -> Result<Answer, Failure> {
     let client = Client::builder().timeout(timeout).build().map_err(|error| could_not_look(server, &words(&error)))?;
     let server = Server { named: server, base: base_url("--server", server, "unstuck serve")?, client };
     let cluster = server.cluster(cluster).await?;
+    let groups = match wanted {
+        Wanted::Transactional(ids) => return server.transactional(&cluster, ids, colours).await,
+        Wanted::Groups(groups) => groups,
+    };
     let mut answers = Vec::new();
     for some in groups.chunks(LOOKUP_CAP) {
         answers.push(server.lookup(&cluster, some).await?);
     }
-    server.join(answers)
+    server.join(answers, colours)
 }
 
 /// The address that was typed for `option`, as one that paths are joined to; `what` answers there.
@@ -93,6 +100,15 @@ impl Server<'_> {
         self.body(sent).await
     }
 
+    async fn transactional(&self, cluster: &str, ids: &[GroupId], colours: bool) -> Result<Answer, Failure> {
+        let mut url = self.url(&format!("api/v1/clusters/{cluster}/transactional-ids"))?;
+        url.query_pairs_mut().extend_pairs(ids.iter().map(|id| ("id", id.as_str())));
+        let json = self.body(self.client.get(url).send().await).await?;
+        let lookup: TransactionalLookup =
+            serde_json::from_str(&json).map_err(|_| self.not_an_unstuck("another kind of answer"))?;
+        Ok(Answer { text: text::transactional(&lookup, colours), worst: lookup.worst(), json })
+    }
+
     async fn get(&self, path: &str) -> Result<String, Failure> {
         let sent = self.client.get(self.url(path)?).send().await;
         self.body(sent).await
@@ -130,7 +146,7 @@ impl Server<'_> {
     }
 
     /// One answer as it came; several as one.
-    fn join(&self, mut answers: Vec<String>) -> Result<Answer, Failure> {
+    fn join(&self, mut answers: Vec<String>, colours: bool) -> Result<Answer, Failure> {
         let wrong = |_| self.not_an_unstuck("another kind of answer");
         let json = if answers.len() == 1 {
             answers.remove(0)
@@ -147,7 +163,7 @@ impl Server<'_> {
             first.to_string()
         };
         let lookup: Lookup = serde_json::from_str(&json).map_err(wrong)?;
-        Ok(Answer { json, lookup })
+        Ok(Answer { text: text::lookup(&lookup, colours), worst: lookup.worst(), json })
     }
 }
 

@@ -36,6 +36,17 @@ async fn a_pasted_id_leads_to_its_page() {
 }
 
 #[tokio::test]
+async fn a_transactional_id_has_a_page_of_its_own() {
+    let request = HttpRequest::post("/c/kafka/find").body(Body::from("group=my+app%2B1&kind=transactional"));
+    let response = answer(router(clusters([healthy("kafka", &[])])), request.expect("a request")).await;
+    assert_eq!(response.status(), StatusCode::SEE_OTHER);
+    assert_eq!(response.headers()["location"], "/c/kafka/t?id=my%20app%2B1");
+    let form = HttpRequest::post("/c/kafka/find").body(Body::from("group=orders&kind=group"));
+    let response = answer(router(clusters([healthy("kafka", &[])])), form.expect("a request")).await;
+    assert_eq!(response.headers()["location"], "/c/kafka/g?group=orders");
+}
+
+#[tokio::test]
 async fn an_id_that_does_not_fit_a_url_goes_by_its_digest() {
     let long = "é".repeat(16_000);
     let digest = GroupId::from(long.as_str()).digest();
@@ -54,7 +65,7 @@ async fn a_form_without_the_field_or_cluster_is_refused() {
 
 #[tokio::test]
 async fn pages_are_complete_and_guarded() {
-    for path in ["/", "/c/kafka", "/c/kafka/g?group=orders", "/c/kafka/p/12", "/c/kafka/b/1"] {
+    for path in ["/", "/c/kafka", "/c/kafka/g?group=orders", "/c/kafka/t?id=my-app", "/c/kafka/p/12", "/c/kafka/b/1"] {
         let response = get(path).await;
         assert_eq!(response.status(), StatusCode::OK, "{path}");
         let headers = response.headers().clone();

@@ -1,8 +1,10 @@
-use unstuck_diagnosis::lookup::SamePartitionGroups;
+use unstuck_diagnosis::lookup::{Assigned, CommittedOffset, GroupDetail, GroupMember, SamePartitionGroups};
 use unstuck_diagnosis::report::CouldNotObserve;
 use unstuck_diagnosis::sample::Sample;
+use unstuck_diagnosis::transactional::TransactionDetail;
 
 use super::*;
+use crate::lookup::Told;
 
 /// `my-group` lives on partition 12 of 50, which broker 1 leads.
 const GROUP: &str = "my-group";
@@ -183,4 +185,45 @@ fn a_way_out_in_full() {
 ";
     assert!(text.contains(wanted), "{text}");
     assert!(text.contains("each broker that stops takes its groups with it. (follows from leader-lost)\n"), "{text}");
+}
+
+#[test]
+fn a_group_from_inside() {
+    let group = GroupDetail {
+        at: Sample::empty().now(),
+        answered_by: 1,
+        group_type: Some("classic".to_owned()),
+        state: Some("Stable".to_owned()),
+        member_count: 21,
+        members: vec![GroupMember {
+            client_id: "worker\u{1b}[2J".to_owned(),
+            host: "/10.0.0.7".to_owned(),
+            instance_id: Some("worker-1".to_owned()),
+            assignment: Some(vec![Assigned { topic: "orders".to_owned(), partitions: vec![0, 1] }]),
+            ..GroupMember::default()
+        }],
+        offsets: Ok(vec![
+            CommittedOffset {
+                topic: "orders".to_owned(),
+                committed: 5,
+                end: Some(9),
+                lag: Some(4),
+                ..Default::default()
+            },
+            CommittedOffset { topic: "orders".to_owned(), partition: 1, without_leader: true, ..Default::default() },
+        ]),
+        committed_count: 2,
+        ..GroupDetail::default()
+    };
+    insta::assert_snapshot!(detail(&Told { id: GROUP.into(), told: Ok(group) }));
+    let refused = Told { id: GROUP.into(), told: Err("broker 1: connection refused".to_owned()) };
+    assert_eq!(detail(&refused), "\nmy-group from inside\n  Not known: broker 1: connection refused\n");
+}
+
+#[test]
+fn a_transactional_id() {
+    let sample = Sample::kraft(3, 50, 3).state_topic("__transaction_state", 50, 3);
+    let told = Told { id: "my-app".into(), told: Ok(TransactionDetail::default()) };
+    let lookup = sample.published().lookup_transactional(&["my-app".into()]);
+    insta::assert_snapshot!(transactional(&lookup, false) + &transaction(&told));
 }

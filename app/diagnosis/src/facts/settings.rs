@@ -76,9 +76,14 @@ pub(super) fn session(snapshot: &Snapshot, kraft: Option<bool>) -> Setting {
     }
 }
 
-/// Major and minor of a release such as `4.1`.
+/// Major and minor of a broker's release.
 pub(crate) fn release(sight: &BrokerSight) -> Option<(u32, u32)> {
-    let mut parts = sight.release.as_deref()?.split('.');
+    parse_release(sight.release.as_deref()?)
+}
+
+/// Major and minor of a release such as `4.1`.
+pub(crate) fn parse_release(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split('.');
     let major = parts.next()?.parse().ok()?;
     let minor = parts.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
     Some((major, minor))

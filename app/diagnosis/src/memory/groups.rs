@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{GHOSTS_CAP, Memory};
+use super::{GHOSTS_CAP, GONE_CAP, GoneGroup, Memory, SeenGroup};
 use crate::facts::Facts;
 use crate::placement::partition_for;
 use crate::snapshot::{GroupListing, Snapshot};
@@ -27,23 +27,9 @@ pub struct SeenGroups {
     pub partition_count: Option<i32>,
     /// The time of each broker's listing that was taken in last.
     pub listings: BTreeMap<BrokerId, Timestamp>,
-}
-
-/// A group that was listed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeenGroup {
-    /// Type, where told.
-    pub group_type: Option<String>,
-    /// Protocol type.
-    pub protocol_type: String,
-    /// State when last listed.
-    pub state: Option<String>,
-    /// When it was first listed.
-    pub first_seen: Timestamp,
-    /// When it was last listed.
-    pub last_seen: Timestamp,
-    /// Brokers whose latest listing has it; empty if it is only remembered.
-    pub listed_by: BTreeSet<BrokerId>,
+    /// Groups that their coordinator no longer knows: deleted, or all their offsets expired. The latest [`GONE_CAP`].
+    #[serde(default)]
+    pub gone: BTreeMap<GroupId, GoneGroup>,
 }
 
 impl Memory {
@@ -130,21 +116,14 @@ impl SeenGroups {
         self.listings.insert(broker, listing.at);
         for (id, listed) in &listing.groups {
             let new = !self.by_id.contains_key(id);
-            let group = self.by_id.entry(id.clone()).or_insert_with(|| SeenGroup {
-                group_type: None,
-                protocol_type: String::new(),
-                state: None,
-                first_seen: listing.at,
-                last_seen: listing.at,
-                listed_by: BTreeSet::new(),
-            });
-            group.group_type = listed.group_type.clone().or_else(|| group.group_type.take());
-            group.protocol_type.clone_from(&listed.protocol_type);
-            group.state.clone_from(&listed.state);
-            group.last_seen = listing.at;
+            let group = self.by_id.entry(id.clone()).or_insert_with(|| SeenGroup::new(id, listing.at));
+            group.take_in(listed, listing.at);
             group.listed_by.insert(broker);
-            if new && let Some(partition) = self.partition_count.and_then(|count| partition_for(id, count)) {
-                self.by_partition.entry(partition).or_default().insert(id.clone());
+            if new {
+                self.gone.remove(id);
+                if let Some(partition) = self.partition_count.and_then(|count| partition_for(id, count)) {
+                    self.by_partition.entry(partition).or_default().insert(id.clone());
+                }
             }
         }
     }
@@ -177,11 +156,27 @@ impl SeenGroups {
                         && group.last_seen < at
                         && since.is_none_or(|since| group.last_seen > since)
                 });
-                if deleted {
-                    self.by_id.remove(id);
+                if deleted && let Some(group) = self.by_id.remove(id) {
+                    let gone = GoneGroup {
+                        last_seen: group.last_seen,
+                        state: group.state,
+                        protocol_type: group.protocol_type,
+                        state_since: group.state_since,
+                    };
+                    self.gone.insert(id.clone(), gone);
                 }
                 !deleted
             });
+        }
+        self.forget_the_oldest_gone();
+    }
+
+    fn forget_the_oldest_gone(&mut self) {
+        let Some(surplus) = self.gone.len().checked_sub(GONE_CAP).filter(|surplus| *surplus > 0) else { return };
+        let mut by_age: Vec<_> = self.gone.iter().map(|(id, gone)| (gone.last_seen, id.clone())).collect();
+        by_age.sort_unstable();
+        for (_, id) in by_age.into_iter().take(surplus) {
+            self.gone.remove(&id);
         }
     }
 }

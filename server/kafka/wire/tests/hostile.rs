@@ -17,7 +17,7 @@ use unstuck_wire::messages::logs::{DescribeLogDirsRequest, ListPartitionReassign
 use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest};
 use unstuck_wire::messages::transactions::{
-    DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest,
+    DescribeProducersRequest, DescribeTransactionRequest, DescribeTransactionsRequest, ListTransactionsRequest,
 };
 use unstuck_wire::{Api, Request, WireError};
 
@@ -46,8 +46,8 @@ fn read_as_everything(bytes: &Bytes) -> usize {
         + read(&ConsumerGroupDescribeRequest { group: id() }, bytes)
         + read(&ShareGroupDescribeRequest { group: id() }, bytes)
         + read(&StreamsGroupDescribeRequest { group: id() }, bytes)
-        + read(&OffsetFetchRequest { group: id() }, bytes)
-        + read(&ListOffsetsRequest { topics: Vec::new() }, bytes)
+        + read(&OffsetFetchRequest { group: id(), require_stable: true }, bytes)
+        + read(&ListOffsetsRequest { topics: Vec::new(), committed: true }, bytes)
         + read(&DescribeLogDirsRequest { topic: id(), partitions: vec![0] }, bytes)
         + read(
             &ListPartitionReassignmentsRequest { topic: id(), partitions: vec![0], timeout: Duration::from_secs(1) },
@@ -55,6 +55,7 @@ fn read_as_everything(bytes: &Bytes) -> usize {
         )
         + read(&DescribeProducersRequest { topic: id(), partitions: vec![0] }, bytes)
         + read(&DescribeTransactionsRequest { ids: vec![id()] }, bytes)
+        + read(&DescribeTransactionRequest { id: id() }, bytes)
         + read(&ListTransactionsRequest { open_for: Duration::from_secs(60) }, bytes)
 }
 
@@ -84,8 +85,8 @@ fn every_request_is_written_in_every_spoken_version() {
         write(&ConsumerGroupDescribeRequest { group: id() }),
         write(&ShareGroupDescribeRequest { group: id() }),
         write(&StreamsGroupDescribeRequest { group: id() }),
-        write(&OffsetFetchRequest { group: id() }),
-        write(&ListOffsetsRequest { topics: vec![(id(), vec![0, 1])] }),
+        write(&OffsetFetchRequest { group: id(), require_stable: true }),
+        write(&ListOffsetsRequest { topics: vec![(id(), vec![0, 1])], committed: true }),
         write(&DescribeLogDirsRequest { topic: id(), partitions: vec![0] }),
         write(&ListPartitionReassignmentsRequest { topic: id(), partitions: vec![0], timeout: Duration::from_secs(1) }),
         write(&DescribeProducersRequest { topic: id(), partitions: vec![0] }),

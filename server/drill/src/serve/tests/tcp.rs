@@ -38,11 +38,11 @@ async fn what_diagnoses_ask_is_answered() {
     let describe = DescribeGroupsRequest { groups: vec!["billing-1".to_owned()] };
     let described = owner.call(&describe, DEADLINE).await.expect("a description").answer.remove(0);
     assert_eq!((described.error, described.state.as_str(), described.members.len()), (0, "Stable", 2));
-    let fetch = OffsetFetchRequest { group: "billing-1".to_owned() };
+    let fetch = OffsetFetchRequest { group: "billing-1".to_owned(), require_stable: false };
     let offsets = owner.call(&fetch, DEADLINE).await.expect("offsets").answer;
     assert_eq!(offsets.offsets.iter().map(|one| one.offset).collect::<Vec<_>>(), [5, 5, 5]);
 
-    let ends = ListOffsetsRequest { topics: vec![("orders".to_owned(), vec![0, 1])] };
+    let ends = ListOffsetsRequest { topics: vec![("orders".to_owned(), vec![0, 1])], committed: false };
     let ends = first.call(&ends, DEADLINE).await.expect("ends").answer;
     assert_eq!(ends.iter().map(|one| (one.error, one.offset)).collect::<Vec<_>>(), [(0, 1000), (6, -1)]);
     let configs = DescribeConfigsRequest { resource: Resource::Broker(1), names: vec!["log.dirs".to_owned()] };

@@ -16,6 +16,9 @@ use crate::{Api, WireError};
 pub struct OffsetFetchRequest {
     /// The group id.
     pub group: String,
+    /// Whether partitions for which an open transaction has offsets get the error 88 instead (KIP-447; below version 7
+    /// this cannot be asked for, and brokers answer as if it had not been).
+    pub require_stable: bool,
 }
 
 /// The committed offsets of one group.
@@ -53,6 +56,7 @@ impl Request for OffsetFetchRequest {
             request.group_id = group;
             request.topics = None;
         }
+        request.require_stable = self.require_stable && version >= 7;
         request.write(out, version).map_err(unwritable)
     }
 
@@ -79,11 +83,14 @@ impl Request for OffsetFetchRequest {
     }
 }
 
-/// Asks partition leaders for the ends of their logs (the high watermark, as a plain consumer sees it).
+/// Asks partition leaders for the ends of their logs: the high watermark, as a plain consumer sees it, or the last stable
+/// offset, as far as a read_committed consumer can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListOffsetsRequest {
     /// Topics with their partitions.
     pub topics: Vec<(String, Vec<i32>)>,
+    /// Whether the last stable offset is asked for. Below version 2 (Kafka 0.11) there is none.
+    pub committed: bool,
 }
 
 impl Request for ListOffsetsRequest {
@@ -110,6 +117,7 @@ impl Request for ListOffsetsRequest {
             .collect::<Result<_, WireError>>()?;
         ListOffsetsRequestData::default()
             .with_replica_id(-1)
+            .with_isolation_level(i8::from(self.committed && version >= 2))
             .with_topics(topics)
             .write(out, version)
             .map_err(unwritable)

@@ -109,6 +109,58 @@ impl Request for DescribeTransactionsRequest {
     }
 }
 
+/// Asks the coordinator of one transactional id how its transaction stands. Nothing is created for an id that does not
+/// exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribeTransactionRequest {
+    /// The transactional id; not the empty one.
+    pub id: String,
+}
+
+/// How a transaction stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransactionDescription {
+    /// Error code: 105 if the coordinator knows no such id.
+    pub error: i16,
+    /// The state, such as `Ongoing`.
+    pub state: String,
+    /// The producer's id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i16,
+    /// `transaction.timeout.ms` of the producer.
+    pub timeout_ms: i32,
+    /// When it began, in milliseconds since 1970; -1 if none is open.
+    pub started_ms: i64,
+    /// The partitions that are part of it, by topic.
+    pub partitions: BTreeMap<String, Vec<i32>>,
+}
+
+impl Request for DescribeTransactionRequest {
+    /// `None` if the broker answered for another id.
+    type Answer = Option<TransactionDescription>;
+    const API: Api = Api::DescribeTransactions;
+
+    fn encode(&self, version: i16, out: &mut BytesMut) -> Result<(), WireError> {
+        DescribeTransactionsRequest { ids: vec![self.id.clone()] }.encode(version, out)
+    }
+
+    fn decode(&self, version: i16, body: &mut Bytes) -> Result<Decoded<Self::Answer>, WireError> {
+        let answer = DescribeTransactionsResponseData::read(body, version).map_err(malformed)?;
+        let found = answer.transaction_states.iter().find(|one| one.transactional_id.as_str() == self.id);
+        let described = found.map(|one| TransactionDescription {
+            error: one.error_code,
+            state: owned(&one.transaction_state),
+            producer_id: one.producer_id,
+            producer_epoch: one.producer_epoch,
+            timeout_ms: one.transaction_timeout_ms,
+            started_ms: one.transaction_start_time_ms,
+            partitions: one.topics.iter().map(|topic| (owned(&topic.topic), topic.partitions.clone())).collect(),
+        });
+        Ok(Decoded { answer: described, throttle_ms: answer.throttle_time_ms })
+    }
+}
+
 /// Asks for producers on partitions of one topic that the broker has replicas of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescribeProducersRequest {
