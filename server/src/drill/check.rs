@@ -109,6 +109,9 @@ pub(super) fn check_all(scenarios: &[(String, Arc<Scenario>)]) -> BTreeMap<Strin
 pub(super) fn check(name: &str, scenario: Arc<Scenario>) -> Outcome {
     simulated(async {
         let watching = Watching::begin(name, Arc::clone(&scenario));
+        if let Some(group) = scenario.truth.as_ref().and_then(|truth| truth.group.as_deref()) {
+            watching.open_page(group);
+        }
         let begun = Instant::now();
         let mut outcome = Outcome::default();
         // A step that comes by itself would be missed by a longer look at the one before it.

@@ -85,7 +85,7 @@ impl Promises {
             }
             let since = *self.undeniable.entry(group.clone()).or_insert(now);
             let lookup = published.lookup_one(&group);
-            for finding in &lookup.findings {
+            for finding in lookup.all_findings() {
                 self.remedies(finding);
             }
             let lasts = now.duration_since(since).unsigned_abs() >= GRACE;
@@ -122,7 +122,7 @@ impl Promises {
 
 /// The words that deny a group, if there are any.
 pub(super) fn denial(lookup: &GroupLookup) -> Option<String> {
-    if let Some(finding) = lookup.findings.iter().find(|finding| DENYING.contains(&finding.slug.as_str())) {
+    if let Some(finding) = lookup.all_findings().into_iter().find(|finding| DENYING.contains(&finding.slug.as_str())) {
         return Some(finding.sentence.clone());
     }
     let said = [Some(&lookup.verdict.sentence), lookup.verdict.outlook.as_ref(), Some(&lookup.known.sentence)];

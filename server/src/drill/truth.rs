@@ -140,12 +140,15 @@ pub(super) fn judge(truth: &Truth, watching: &Watching) -> Judged {
     let lookup = truth.group.as_deref().map(|group| watching.lookup(group));
     let status = lookup.as_ref().map_or_else(|| worst(&published), |lookup| lookup.verdict.status);
     // What is shown: of the group first.
-    let of_group: Vec<&Finding> = lookup.iter().flat_map(|lookup| &lookup.findings).collect();
-    let own: Vec<&Finding> = if lookup.is_some() { of_group.clone() } else { report.findings.iter().collect() };
+    let inside = watching.inside();
+    let own: Vec<&Finding> = match &lookup {
+        Some(lookup) => lookup.all_findings().into_iter().chain(&inside).collect(),
+        None => report.findings.iter().collect(),
+    };
     let mut shown = own.clone();
     shown.extend(report.findings.iter().filter(|finding| own.iter().all(|one| one.slug != finding.slug)));
 
-    let said = texts(&(report, &lookup));
+    let said = texts(&(report, &lookup, &inside));
     let wrong: Vec<String> = truth
         .must_not_say
         .iter()

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use unstuck_diagnosis::lookup::GroupLookup;
 use unstuck_diagnosis::memory::Memory;
-use unstuck_diagnosis::report::Status;
+use unstuck_diagnosis::report::{Finding, Status};
 use unstuck_diagnosis::{GroupId, PartitionId, Published, Seq};
 use unstuck_drill::scenario::Scenario;
 use unstuck_drill::serve::Drill;
@@ -19,6 +20,7 @@ use unstuck_kafka::{ClusterConfig, Collector, Surroundings};
 
 use super::promises::Promises;
 use crate::poller;
+use crate::traces::Traces;
 
 /// When simulated time begins. Any moment would do; a fixed one makes reports the same each time.
 const BEGINNING: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -26,11 +28,17 @@ const BEGINNING: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// How long an event that was brought about may take to come, in scenario time.
 const EVENT: Duration = Duration::from_secs(60);
 
+/// How often somebody looks who keeps the page of a group open, and how long that may take.
+const PAGE: Duration = Duration::from_secs(20);
+const DETAIL_DEADLINE: Duration = Duration::from_secs(3);
+
 /// A drill that is being watched in simulated time. Lives in the runtime of [`simulated`] only.
 pub(super) struct Watching {
     drill: Rc<Drill>,
     seen: Rc<RefCell<Seen>>,
-    collector: Collector,
+    collector: Rc<Collector>,
+    /// Whoever keeps the page of a group open.
+    reader: RefCell<Option<JoinHandle<()>>>,
 }
 
 /// What was seen so far.
@@ -39,6 +47,8 @@ struct Seen {
     /// Every verdict on a coordinator since the last [`Watching::forget_verdicts`]: the first partition, and when.
     verdicts: BTreeMap<Status, (PartitionId, Timestamp)>,
     promises: Promises,
+    /// What the inside of the group tells whose page is open, as of the last look.
+    inside: Vec<Finding>,
 }
 
 /// Runs something in simulated time.
@@ -63,7 +73,7 @@ impl Watching {
         let seq = |n| Seq { boot: "simulated".to_owned(), n };
         let memory = Memory::new(first.taken_at);
         let newest = poller::next_value(seq(0), Arc::clone(&first), memory, first.taken_at);
-        let seen = Rc::new(RefCell::new(Seen { newest, verdicts: BTreeMap::new(), promises }));
+        let seen = Rc::new(RefCell::new(Seen { newest, verdicts: BTreeMap::new(), promises, inside: Vec::new() }));
         let (seeing, looked_at) = (Rc::clone(&seen), Rc::clone(&drill));
         tokio::task::spawn_local(async move {
             while snapshots.changed().await.is_ok() {
@@ -81,7 +91,37 @@ impl Watching {
                 seen.promises.look(&seen.newest, &looked_at);
             }
         });
-        Self { drill, seen, collector }
+        Self { drill, seen, collector: Rc::new(collector), reader: RefCell::default() }
+    }
+
+    /// Keeps the page of a group open from now on: its inside is looked at every now and then.
+    pub(super) fn open_page(&self, group: &str) {
+        let group = GroupId::from(group);
+        let (seen, collector) = (Rc::clone(&self.seen), Rc::clone(&self.collector));
+        let reader = tokio::task::spawn_local(async move {
+            let traces = Traces::default();
+            loop {
+                tokio::time::sleep(PAGE).await;
+                let published = seen.borrow().newest.clone();
+                let lookup = published.lookup_one(&group);
+                let leader = lookup.coordinator.as_ref().and_then(|coordinator| coordinator.leader);
+                let asked = match leader {
+                    Some(leader) => collector.group_detail(&group, leader, DETAIL_DEADLINE).await.ok(),
+                    None => None,
+                };
+                let inside = asked.map(|mut detail| {
+                    traces.complete(&published, &lookup, &mut detail);
+                    detail.findings
+                });
+                seen.borrow_mut().inside = inside.unwrap_or_default();
+            }
+        });
+        *self.reader.borrow_mut() = Some(reader);
+    }
+
+    /// What the inside of the group told whose page is open.
+    pub(super) fn inside(&self) -> Vec<Finding> {
+        self.seen.borrow().inside.clone()
     }
 
     /// What Unstuck says now.
@@ -137,7 +177,14 @@ impl Watching {
 
     /// Ends it all.
     pub(super) async fn end(self) {
-        self.collector.shutdown().await;
+        if let Some(reader) = self.reader.into_inner() {
+            reader.abort();
+            // That it was ended is what it says.
+            let _ended = reader.await;
+        }
+        if let Some(collector) = Rc::into_inner(self.collector) {
+            collector.shutdown().await;
+        }
         self.drill.shutdown().await;
     }
 }
