@@ -144,7 +144,9 @@ fn verdict(
             coordinator_only(&format!("the group itself was {}", known.sentence))
         };
     };
-    if !needs_a_look(seen) {
+    let rebalance = rebalance(seen, &report.group_settings, report.observed_at);
+    // A group that rebalances again and again is stable between two of them.
+    if !needs_a_look(seen) && !matches!(rebalance, Rebalance::Loop { .. }) {
         return match seen.state {
             Some(_) => said(Status::Working, &partition.sentence),
             None if seen.protocol_type.is_empty() => said(Status::Working, &partition.sentence),
@@ -152,7 +154,7 @@ fn verdict(
         };
     }
     let state = seen.state.as_deref().unwrap_or("not told");
-    match (state, rebalance(seen, &report.group_settings, report.observed_at)) {
+    match (state, rebalance) {
         ("Empty", _) => said(Status::LookAtGroup, "it has no members: its consumers are not running, or cannot join"),
         ("Dead", _) => said(Status::LookAtGroup, "its coordinator is deleting it"),
         (_, Rebalance::Within { since, by }) => Verdict {

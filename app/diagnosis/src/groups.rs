@@ -106,12 +106,15 @@ pub(crate) fn settings(facts: &Facts<'_>) -> GroupSettings {
 /// The status of a group: its coordinator's, unless that is fine and the group itself stands still. A rebalance is
 /// expected to end by itself, until its time has passed or the next one follows.
 pub(crate) fn status(coordinator: Status, group: &SeenGroup, settings: &GroupSettings, now: Timestamp) -> Status {
-    if coordinator != Status::Working || !needs_a_look(group) {
+    if coordinator != Status::Working {
         return coordinator;
     }
     match rebalance(group, settings, now) {
+        // Between two of them it is stable for a moment.
+        Rebalance::Loop { .. } => Status::LookAtGroup,
+        _ if !needs_a_look(group) => coordinator,
         Rebalance::Within { .. } => Status::Recovering,
-        Rebalance::No | Rebalance::Past { .. } | Rebalance::Loop { .. } => Status::LookAtGroup,
+        Rebalance::No | Rebalance::Past { .. } => Status::LookAtGroup,
     }
 }
 

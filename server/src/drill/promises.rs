@@ -18,7 +18,8 @@ const MOST_GROUPS: usize = 12;
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Words that deny that a group is there.
-const DENIALS: [&str; 7] = [
+const DENIALS: [&str; 8] = [
+    "is not known",
     "does not exist",
     "no such group",
     "not there",
@@ -29,7 +30,7 @@ const DENIALS: [&str; 7] = [
 ];
 
 /// Findings that deny it.
-const DENYING: [&str; 2] = ["group-unknown", "group-id-typo"];
+const DENYING: [&str; 1] = ["group-unknown"];
 
 /// Parts of commands, and of the words around them, that give something up.
 const LOSSY: [&str; 10] = [
@@ -122,7 +123,9 @@ impl Promises {
 
 /// The words that deny a group, if there are any.
 pub(super) fn denial(lookup: &GroupLookup) -> Option<String> {
-    if let Some(finding) = lookup.all_findings().into_iter().find(|finding| DENYING.contains(&finding.slug.as_str())) {
+    let denies = |said: &str| DENIALS.iter().any(|denial| said.contains(denial));
+    let mut of_group = lookup.group_findings.iter();
+    if let Some(finding) = of_group.find(|one| DENYING.contains(&one.slug.as_str()) || denies(&one.sentence)) {
         return Some(finding.sentence.clone());
     }
     let said = [Some(&lookup.verdict.sentence), lookup.verdict.outlook.as_ref(), Some(&lookup.known.sentence)];

@@ -65,7 +65,16 @@ fn check(context: &GroupContext<'_>) -> Vec<Finding> {
     } else {
         let severity = if first.difference == Difference::Typo { Severity::Info } else { Severity::Warning };
         let verb = if others.len() == 1 { "is" } else { "are" };
-        (SLUG, severity, format!("{id} is not known, but {} {verb}: is that what is meant?", words::list(&others)))
+        // A group on a coordinator that does not serve is in no listing, whether it exists or not.
+        let told = context.coordinator_fine() && context.report.groups.complete;
+        let alike = words::list(&others);
+        let sentence = if told {
+            format!("{id} is not known, but {alike} {verb}: is that what is meant?")
+        } else {
+            let looks = if others.len() == 1 { "looks" } else { "look" };
+            format!("{id} could not be looked for, and {alike} {looks} like it: is that what is meant?")
+        };
+        (SLUG, severity, sentence)
     };
     let mut finding = finding(slug, severity, sentence);
     let place = |partition: Option<i32>| {
@@ -134,5 +143,7 @@ mod tests {
         let lost =
             Sample::kraft(3, 50, 1).lists("my-group".into(), listed("Stable", "classic")).gone(1).gone(2).gone(3);
         assert_eq!(slugs(&lost, "MY-GROUP"), [super::SLUG]);
+        let sentence = told(&lost, "MY-GROUP", super::SLUG);
+        assert!(sentence.contains("MY-GROUP could not be looked for, and my-group looks like it"), "{sentence}");
     }
 }
