@@ -179,9 +179,11 @@ pub(crate) fn data_href(content: &str) -> String {
     format!("data:application/octet-stream,{}", encode(content))
 }
 
-/// Whether a text is a command for the shell rather than a sentence: it begins with one of Kafka's tools.
-pub(crate) fn is_command(text: &str) -> bool {
-    text.split_whitespace().next().is_some_and(|word| word.ends_with(".sh"))
+/// The command, if a text is nothing else: it begins with one of Kafka's tools, and stands in backticks or alone.
+pub(crate) fn command_alone(text: &str) -> Option<&str> {
+    let command = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text);
+    let tool = command.split_whitespace().next().is_some_and(|word| word.ends_with(".sh"));
+    (tool && !command.contains('`')).then_some(command)
 }
 
 /// The address of the API's answer for the same cluster.
@@ -279,6 +281,15 @@ mod tests {
             assert_eq!(query_value(query, "group").as_deref(), Some(id), "{href}");
             assert!(query.is_ascii() && !query.contains(['<', ' ', '#']), "{href}");
         }
+    }
+
+    #[test]
+    fn a_command_is_told_from_a_sentence_about_one() {
+        assert_eq!(command_alone("kafka-topics.sh --list"), Some("kafka-topics.sh --list"));
+        assert_eq!(command_alone("`kafka-topics.sh --list`"), Some("kafka-topics.sh --list"));
+        assert_eq!(command_alone("`kafka-topics.sh --list` no longer has it."), None);
+        assert_eq!(command_alone("It is listed."), None);
+        assert_eq!(command_alone(""), None);
     }
 
     #[test]

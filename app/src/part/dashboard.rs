@@ -12,7 +12,8 @@ use super::{
 };
 use crate::model::{BrokerLine, ClusterModel, Masthead, Stops};
 use crate::text::{
-    amount, api_href, broker_href, broker_tone, clock, cluster_href, count, ids, or_dash, status_class, status_word,
+    amount, api_href, broker_href, broker_tone, clock, cluster_href, count, ids, or_dash, plan_href, status_class,
+    status_word,
 };
 
 /// Everything about one cluster, on the page with the address `own`.
@@ -176,7 +177,10 @@ fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementPr
     let body = view! {
         {factor.map(|factor| view! { <p class=factor_class>{factor}</p> })}
         <p class="soft">{topic.sentence}</p>
-        {topic.warning.map(|warning| view! { <p class="danger soon"><span aria-hidden="true">"▲ "</span>{warning}</p> })}
+        {topic.warning.map(|warning| view! {
+            <p class="danger soon"><span aria-hidden="true">"▲ "</span>{warning}</p>
+            <p><a href=plan_href(&head.cluster, "raise", None)>"A plan that raises it"</a></p>
+        })}
         {facts}
         {proof.map(|proof| view! { <p class="soft">{proof}</p> })}
     };

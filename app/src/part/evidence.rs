@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use unstuck_diagnosis::report::{Finding, Severity, Strength};
 
-use super::{avoided, broker_links, card, remedies};
+use super::{avoided, broker_links, card, coded, remedies};
 use crate::model::{Evidence, Masthead, Told};
 use crate::text::{amount, count, finding_href};
 
@@ -67,7 +67,7 @@ fn one_finding(head: &Masthead, finding: &Finding) -> AnyView {
             Strength::Likely => "tag likely",
             Strength::NotSeen => "tag not-seen",
         };
-        view! { <li><span class=class>{piece.strength.words()}</span><span>{piece.text.clone()}</span></li> }
+        view! { <li><span class=class>{piece.strength.words()}</span><span>{coded(&piece.text)}</span></li> }
     });
     let brokers = (!finding.brokers.is_empty()).then(|| {
         view! { <p class="soft">"Brokers: "{broker_links(&head.cluster, &finding.brokers)}</p> }

@@ -29,7 +29,7 @@ pub(crate) use frame::{Frame, framed};
 pub(crate) use groups::{Columns, group_table};
 pub(crate) use inside::inside;
 pub(crate) use map::{cells, legend, map_card};
-pub(crate) use remedy::{avoided, command, copy_on_click, next_step, remedies};
+pub(crate) use remedy::{avoided, coded, command, copy_on_click, next_step, remedies};
 pub(crate) use table::{Head, table};
 pub(crate) use views::views_table;
 pub(crate) use what_if::{before_you_stop, racks_card, stops_tag};

@@ -7,7 +7,7 @@ use unstuck_diagnosis::report::{Avoid, Met, Precondition, Remedy, RemedyFile, Ri
 use web_sys::wasm_bindgen::JsCast;
 
 use crate::model::NextStep;
-use crate::text::{data_href, finding_href, is_command};
+use crate::text::{command_alone, data_href, finding_href};
 
 /// The one thing to do now, framed, and the other ways below it.
 pub(crate) fn next_step(next: Option<NextStep>) -> Option<AnyView> {
@@ -57,7 +57,7 @@ pub(crate) fn avoided(avoid: Vec<Avoid>) -> Option<AnyView> {
         return None;
     }
     let items = avoid.into_iter().map(|one| {
-        view! { <li><p class="remedy-title">{one.what}</p><p class="why">{one.why}</p></li> }
+        view! { <li><p class="remedy-title">{one.what}</p><p class="why">{coded(&one.why)}</p></li> }
     });
     let list = view! {
         <div class="others avoid">
@@ -83,9 +83,9 @@ fn body(remedy: Remedy) -> AnyView {
     let (class, words) = cost(&remedy);
     let danger_class = if remedy.risk < Risk::Loses { "danger soon" } else { "danger" };
     view! {
-        <p class="why"><span class=class>{words}</span>" "{remedy.why}</p>
+        <p class="why"><span class=class>{words}</span>" "{coded(&remedy.why)}</p>
         {remedy.danger.map(|danger| view! {
-            <p class=danger_class><span aria-hidden="true">"▲ "</span><span class="visually-hidden">"Danger: "</span>{danger}</p>
+            <p class=danger_class><span aria-hidden="true">"▲ "</span><span class="visually-hidden">"Danger: "</span>{coded(&danger)}</p>
         })}
         {preconditions(remedy.preconditions)}
         {remedy.changes.map(|changes| said("It changes", changes))}
@@ -108,7 +108,7 @@ fn preconditions(all: Vec<Precondition>) -> Option<AnyView> {
             Met::NotMet => "tag s-stuck",
             Met::NotKnown => "tag s-unknown",
         };
-        view! { <li><span class=class>{one.state.words()}</span><span>{one.text}</span></li> }
+        view! { <li><span class=class>{one.state.words()}</span><span>{coded(&one.text)}</span></li> }
     });
     let list = view! {
         <p class="label">"Only if"</p>
@@ -119,11 +119,20 @@ fn preconditions(all: Vec<Precondition>) -> Option<AnyView> {
 
 /// A sentence, or a command, under a label.
 fn said(label: &'static str, text: String) -> AnyView {
-    if is_command(&text) {
-        view! { <p class="label">{label}</p>{command(text, "Command")} }.into_any()
+    if let Some(text) = command_alone(&text) {
+        view! { <p class="label">{label}</p>{command(text.to_owned(), "Command")} }.into_any()
     } else {
-        view! { <p class="said"><span class="label">{label}": "</span>{text}</p> }.into_any()
+        view! { <p class="said"><span class="label">{label}": "</span>{coded(&text)}</p> }.into_any()
     }
+}
+
+/// A text with `` `code` `` in it.
+pub(crate) fn coded(text: &str) -> AnyView {
+    let pieces = text.split('`').enumerate().map(|(nth, piece)| {
+        let piece = piece.to_owned();
+        if nth % 2 == 1 { view! { <code>{piece}</code> }.into_any() } else { piece.into_any() }
+    });
+    pieces.collect_view().into_any()
 }
 
 /// A file that the command reads: to be looked at, and to be saved.

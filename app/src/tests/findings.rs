@@ -18,7 +18,7 @@ async fn a_remedy_says_what_it_needs_costs_and_leaves() {
         "raise.json : new replicas",
         "Save raise.json",
         "To see that it worked kafka-topics.sh --describe",
-        "To take it back : Not possible: what is lost is lost.",
+        "To take it back : Not possible: see kafka-topics.sh .",
     ] {
         assert!(said.contains(expected), "{expected} is not in: {said}");
     }

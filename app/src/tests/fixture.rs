@@ -312,7 +312,7 @@ pub(super) fn published(name: &str) -> Published {
                         .file("raise.json", "new replicas", "{\"version\": 1, \"topics\": \"a&b#c\"}")
                         .command("kafka-reassign-partitions.sh --execute", "the replicas of 17 partitions")
                         .verify("kafka-topics.sh --describe")
-                        .undo("Not possible: what is lost is lost."),
+                        .undo("Not possible: see `kafka-topics.sh`."),
                 ],
                 partitions: lost.clone(),
                 brokers: vec![1],

@@ -6,7 +6,7 @@ use unstuck_diagnosis::{BrokerId, Published, visible};
 
 use crate::model::{Found, Masthead, Missing, Written};
 use crate::part::{Head, card, remedies, table};
-use crate::text::{amount, broker_href, clock, cluster_href, partition_href, plan_href};
+use crate::text::{amount, api_href, broker_href, clock, cluster_href, partition_href, plan_href};
 
 /// The plan that an address names.
 pub(crate) fn plan(published: &Published, plan: &str, broker: Option<&str>) -> Found<Written> {
@@ -19,6 +19,8 @@ pub(crate) fn plan(published: &Published, plan: &str, broker: Option<&str>) -> F
     let cluster = &published.report.cluster;
     let seen = published.report.observed_at;
     let outcome = published.plan(wish);
+    let about = broker.map_or_else(String::new, |broker| format!("?broker={broker}"));
+    let api = api_href(cluster, &format!("/plans/{}{about}", wish.slug()));
     let detail = match &outcome {
         Ok(_) => format!(
             "Made from what was seen at {}. Make it anew if brokers or replicas changed since.",
@@ -32,7 +34,7 @@ pub(crate) fn plan(published: &Published, plan: &str, broker: Option<&str>) -> F
         heading: title(wish),
         detail,
         html: match outcome {
-            Ok(plan) => of_plan(cluster, plan),
+            Ok(plan) => of_plan(cluster, plan, api),
             Err(Refusal { why, advice }) => {
                 card("There is no such plan now", view! { <p>{why}</p><p class="soft">{advice}</p> }).to_html()
             }
@@ -40,7 +42,7 @@ pub(crate) fn plan(published: &Published, plan: &str, broker: Option<&str>) -> F
     })
 }
 
-fn of_plan(cluster: &str, plan: Plan) -> String {
+fn of_plan(cluster: &str, plan: Plan, json: String) -> String {
     let Plan { sentences, remedy, then, brokers, left_out, .. } = plan;
     let said = sentences.into_iter().map(|sentence| view! { <li>{sentence}</li> });
     let steps = std::iter::once(remedy).chain(then).collect();
@@ -51,7 +53,10 @@ fn of_plan(cluster: &str, plan: Plan) -> String {
             {card("How to carry it out", remedies(steps))}
         </div>
         <div class="side-col">
-            {card("Before you begin", view! { <p>{note}</p> })}
+            {card("Before you begin", view! {
+                <p>{note}</p>
+                <p class="soft"><a href=json rel="external">"The same as JSON"</a></p>
+            })}
             {card("What it means for each broker", moves(cluster, brokers))}
             {left(cluster, left_out)}
         </div>
