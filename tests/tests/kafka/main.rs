@@ -16,6 +16,7 @@ mod on_real_kafka {
     mod healthy;
     mod incident_2;
     mod incidents_1_and_3;
+    mod looking_further;
     mod refused_commits;
     mod rolling_restart;
     mod shared;
