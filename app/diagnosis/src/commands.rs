@@ -141,7 +141,12 @@ impl Commands {
         format!("{} --describe --topic {}", self.topics(), quoted(topic))
     }
 
-    /// The same, kept in a file.
+    /// The same of every topic.
+    pub(crate) fn describe_topics(&self) -> String {
+        format!("{} --describe", self.topics())
+    }
+
+    /// The same of one topic, kept in a file.
     pub(crate) fn save_topic(&self, topic: &str) -> String {
         format!("{} > topic-before.txt", self.describe_topic(topic))
     }
@@ -455,6 +460,9 @@ impl Commands {
         }
         if command.contains(BOOTSTRAP) {
             says.push(format!("{BOOTSTRAP} is replaced by the address of a broker that answers"));
+        }
+        if command.split_whitespace().any(|word| word == "GROUP") {
+            says.push("GROUP is replaced by the id of the group, once for each".to_owned());
         }
         if command.split_whitespace().any(|word| word == TOPIC) {
             says.push(format!("{TOPIC} is replaced by a topic that the group reads, once for each of them"));

@@ -119,7 +119,7 @@ fn check(sample: &Sample, report: &Report) {
 }
 
 /// What a command may leave to whoever runs it, each of which a precondition has to explain.
-const PLACEHOLDERS: [&str; 6] = ["BOOTSTRAP", "ZOOKEEPER", "UNSTUCK", "TOPIC", "HOST", "PORT"];
+const PLACEHOLDERS: [&str; 7] = ["BOOTSTRAP", "ZOOKEEPER", "UNSTUCK", "GROUP", "TOPIC", "HOST", "PORT"];
 
 /// What must hold for every finding: no danger goes unsaid, nothing lossy comes before what is not, and every command
 /// says what it changes, how to see that it worked and how to take it back.

@@ -49,7 +49,13 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     }),
     ("no-controller", || Sample::kraft(3, 3, 1).gone(1).gone(2)),
     ("no-leader-live-replica", || {
-        Sample::zookeeper(3, 3, 2).group_on(0, "orders").controller(3).gone(2).no_leader(0, &[1]).later(60)
+        Sample::zookeeper(3, 3, 2)
+            .group_on(0, "orders")
+            .controller(3)
+            .gone(2)
+            .leaderless_after(2)
+            .no_leader(0, &[1])
+            .later(60)
     }),
     ("no-leader-no-live-replica", || {
         Sample::kraft(3, 3, 3).group_on(0, "orders").isr(0, &[1]).gone(1).no_leader(0, &[1])
@@ -181,7 +187,11 @@ fn every_chapter_is_whole() {
         assert!(!entry.sources.is_empty(), "{} names no source", entry.slug);
         for text in [entry.means, entry.opens, entry.closes, entry.not_told, entry.clients_see, entry.way_out] {
             let quotes = ['\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}'];
-            assert!((text.is_empty() || text.ends_with('.')) && !text.contains(quotes), "{}: {text:?}", entry.slug);
+            assert!(
+                (text.is_empty() || text.ends_with(['.', '"'])) && !text.contains(quotes),
+                "{}: {text:?}",
+                entry.slug
+            );
         }
         let named = entry.twins.iter().map(|(twin, _)| twin).chain(entry.shadows);
         let unknown: Vec<_> = named.filter(|slug| !slugs.contains(**slug) || **slug == entry.slug).collect();

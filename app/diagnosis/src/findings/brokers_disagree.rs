@@ -234,7 +234,7 @@ mod tests {
              $ kafka-metadata-quorum.sh --bootstrap-server 127.0.0.1:9001 describe --status
           -> If it does not catch up: restart broker 3: It reads everything anew.
              if (met): broker 3 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 3 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.
@@ -268,7 +268,7 @@ mod tests {
           -> Look at the log of broker 1: its view is the older one: It says whether ZooKeeper is reached, and whether messages of the controller are refused (CLUSTER_AUTHORIZATION_FAILED: then correct its super.users or principal mapping). It catches up by itself.
           -> If it does not catch up: restart broker 1: It reads everything anew.
              if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -139,7 +139,7 @@ mod tests {
           seen: Broker 2 (127.0.0.1:9002): connection refused, since 12:00:00 UTC.
           seen: Broker 3 (127.0.0.1:9003): connection refused, since 12:00:00 UTC.
           -> Start brokers 2 and 3: Commits go on when they answer, or when a controller can take them out of the ISR.
-             if (not known): its log directories are still there
+             if (not known): their log directories are still there
              verify: Unstuck shows brokers 2 and 3 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9002` answers.
           -> Or start enough controllers for a majority: With a controller the ISR shrinks by itself, and commits go on.
              $ kafka-metadata-quorum.sh --bootstrap-server 127.0.0.1:9001 describe --status

@@ -128,7 +128,7 @@ mod tests {
           likely: Loading the partition failed; the broker's log says why.
           -> Look at the log of broker 1 for the partition's name: It says why the load failed. A damaged log fails on every start; a fault of the release may not.
           -> Move the leadership to another in-sync replica: Only the order of the replicas changes: nothing is copied. The new leader reads the partition and serves its groups, which rebalance.
-             if (met): another in-sync replica of each of them lives
+             if (met): each of these partitions has another live in-sync replica
              file move.json: the replicas with the present leader last
              file move-back.json: the replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file move.json --execute && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
@@ -138,7 +138,7 @@ mod tests {
              undo: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file move-back.json --execute && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0`
           -> Restart broker 1: It loads its partitions anew.
              if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -140,7 +140,7 @@ mod tests {
           -> Take a thread dump (jstack) of broker 1, and look at its disks: They tell what the coordinator waits for. Take the dump before a restart.
           -> Then restart broker 1: Its partitions get another leader where an in-sync replica lives, or come back with it. The thread dump is lost with the process.
              if (not met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0 and 3)
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -156,7 +156,7 @@ mod tests {
           likely: The broker that does not lead never unloaded it: it was not told, or is cut off.
           -> Restart broker 3, unless it is about to catch up: It drops what it does not lead. Members that are connected to it find the true coordinator.
              if (met): broker 3 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 3 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.
@@ -174,7 +174,7 @@ mod tests {
           likely: The broker that does not lead never unloaded it: it was not told, or is cut off.
           -> Restart broker 3, unless it is about to catch up: It drops what it does not lead. Members that are connected to it find the true coordinator.
              if (met): broker 3 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 3 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -227,7 +227,7 @@ mod tests {
              $ kafka-log-dirs.sh --bootstrap-server 127.0.0.1:9001 --describe --broker-list 1 --topic-list __consumer_offsets
           -> Bring /var/lib/kafka back, then restart broker 1: Its replicas there come online with all their data, and lead again where nobody else can.
              if (not met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0 and 3)
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.
@@ -255,7 +255,7 @@ mod tests {
              $ kafka-log-dirs.sh --bootstrap-server 127.0.0.1:9001 --describe --broker-list 2 --topic-list __consumer_offsets
           -> Bring the directory back, then restart broker 2: Its replicas there come online with all their data, and lead again where nobody else can.
              if (met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -294,7 +294,7 @@ mod tests {
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
              changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
              ! (less safe while it lasts) Should the in-sync replica stop just before the election, another one leads and commits are lost.
-             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows its leader, and Unstuck says that the groups there work.
              undo: An election cannot be taken back. A later one may choose another leader.
           -> If elections are refused: make ZooKeeper choose a new controller: A new controller reads the true state from ZooKeeper and elects what is missing.
              if (not known): ZooKeeper itself is well: most of its servers answer
@@ -306,7 +306,7 @@ mod tests {
              undo: Cannot be taken back, and need not be: any broker can be the controller.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
              if (not met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0)
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.
@@ -329,7 +329,7 @@ mod tests {
              if (met): the first replica is alive and in sync
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
              changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
-             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows its leader, and Unstuck says that the groups there work.
              undo: An election cannot be taken back. A later one may choose another leader.
           -> If that changes nothing: elect any live replica: In spite of its name this kind of election takes live in-sync replicas first, so nothing is lost while one lives.
              if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets > topic-before.txt`
@@ -337,7 +337,7 @@ mod tests {
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type unclean --topic __consumer_offsets --partition 0
              changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
              ! (less safe while it lasts) Should the in-sync replica stop just before the election, another one leads and commits are lost.
-             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows its leader, and Unstuck says that the groups there work.
              undo: An election cannot be taken back. A later one may choose another leader.
           -> Last: restart brokers 1 and 2, one after the other: A broker that returns makes the controller elect again.
              ! (groups may pause for a moment) Everything else that they lead moves or stops meanwhile.
@@ -367,7 +367,7 @@ mod tests {
              undo: Cannot be taken back, and need not be: any broker can be the controller.
           -> Last: restart broker 2: A broker that returns makes the controller elect again.
              if (met): broker 2 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 2 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -128,7 +128,8 @@ fn remedies(
     let behind = context.facts.answering_among(replicas);
     if !behind.is_empty() {
         let who = words::brokers(&behind);
-        let why = format!("Makes {who} leader, with what it had when it fell out of sync.");
+        let one = if behind.len() == 1 { who.clone() } else { format!("one of {who}") };
+        let why = format!("Makes {one} leader, with what it had when it fell out of sync.");
         let title = "Only if its disk is lost: elect a replica that was not in sync";
         let forced = context
             .election(Election::Unclean, partitions, title, &why)
@@ -229,14 +230,14 @@ mod tests {
           -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
              if (not known): its log directories are still there
              verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
-          -> Only if its disk is lost: elect a replica that was not in sync: Makes brokers 2 and 3 leader, with what it had when it fell out of sync.
+          -> Only if its disk is lost: elect a replica that was not in sync: Makes one of brokers 2 and 3 leader, with what it had when it fell out of sync.
              if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
              if (not known): the disk of broker 1 is lost for good
              if (met): brokers 2 and 3 answer
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
              changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
              ! (loses data) Loses the committed offsets of every group there, as far as they are newer than that replica: those groups read again or skip, as auto.offset.reset says.
-             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows a leader for each of them, and Unstuck says that their groups work.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows its leader, and Unstuck says that the groups there work.
              undo: Impossible: when the old leader returns, it cuts its log to the new leader's.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
@@ -264,7 +265,7 @@ mod tests {
           seen: Broker 3 says: no leader, leader epoch 6.
           not seen: Which replicas may lead: the ISR is shown as empty, and eligible leader replicas were not told.
           -> Start brokers 1 and 2: The data is there: the groups come back by themselves within seconds, and nothing is lost.
-             if (not known): its log directories are still there
+             if (not known): their log directories are still there
              verify: Unstuck shows brokers 1 and 2 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");

@@ -275,6 +275,7 @@ mod tests {
              undo: kafka-configs.sh --bootstrap-server 127.0.0.1:9002 --entity-type topics --entity-name __consumer_offsets --alter --delete-config unclean.leader.election.enable
           -> Set each group's position by time, while it is stopped: The time before the leader changed. Once per group.
              if (not known): the group has no members meanwhile
+             if (not known): GROUP is replaced by the id of the group, once for each
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9002 --group GROUP --all-topics --reset-offsets --to-datetime 2026-11-29T12:01:00.000 --execute
              changes: Writes the committed offsets of the group.
              ! (loses data) Some records are read again or skipped; positions that were not lost are overwritten.

@@ -167,7 +167,7 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
         }
     };
     finding.remedies.push(
-        Remedy::new(title, format!("The topic was last seen at {} (UTC).", crate::time::clock(seen)))
+        Remedy::new(title, format!("The topic was last seen at {}.", crate::time::clock(seen)))
             .command(
                 commands.reset_offsets(&group.0, Some(TOPIC), Reset::ToDatetime(&time)),
                 "The group's committed offsets of that topic, to the first record of that time or later.",

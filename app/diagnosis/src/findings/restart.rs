@@ -25,7 +25,13 @@ pub(crate) fn restart(context: &Context<'_, '_>, broker: BrokerId, title: String
     Remedy::new(title, why)
         .danger(Risk::Pause, "What it leads moves or stops until it is back, and its groups rebalance.")
         .given(text, known.then_some(alone.is_empty()))
-        .given(format!("the same of all other topics: `{}` says so", context.commands().describe_unavailable()), None)
+        .given(
+            format!(
+                "nor of any other topic: no line of `{}` has it alone as Isr",
+                context.commands().describe_topics()
+            ),
+            None,
+        )
         .verify(format!("Broker {broker} answers, is in the ISR of its partitions again, and this finding is gone."))
         .undo("Cannot be undone, and need not be: leaders come back by a preferred election.")
 }

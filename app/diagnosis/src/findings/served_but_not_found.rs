@@ -207,7 +207,7 @@ mod tests {
              undo: Cannot be undone.
           -> Last: restart broker 1: When it returns, it loads what it leads and nothing else, and the controller elects what is missing.
              if (not met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets (it is of 0)
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.
@@ -229,7 +229,7 @@ mod tests {
           likely: The broker was never told that it leads no longer, so it has not unloaded the groups.
           -> Restart broker 1: When it returns, it loads what it leads and nothing else, and the controller elects what is missing.
              if (met): broker 1 is not the last in-sync replica of any partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has it alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: Broker 1 answers, is in the ISR of its partitions again, and this finding is gone.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

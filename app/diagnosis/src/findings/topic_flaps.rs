@@ -4,7 +4,7 @@
 //! Closes ten minutes after the last time.
 
 use super::{Context, Rule, finding, not_seen, seen_};
-use crate::commands::Reset;
+use crate::commands::{Reset, TOPIC};
 use crate::handbook::Entry;
 use crate::report::{Avoid, Finding, Remedy, Risk, Severity};
 use crate::time::{clock, millis_between};
@@ -90,7 +90,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
             "The time at which the topic was last seen. Once per group.",
         )
         .command(
-            context.commands().reset_offsets(name, None, Reset::ToDatetime(&time)),
+            context.commands().reset_offsets(name, Some(TOPIC), Reset::ToDatetime(&time)),
             "Writes the committed offsets of the group.",
         )
         .danger(Risk::Loses, "Some records are read again or skipped.")
@@ -124,7 +124,8 @@ mod tests {
           -> Then set each group's position by time, while the group is stopped: The time at which the topic was last seen. Once per group.
              if (not known): nothing deletes the topic any more
              if (not known): the group has no members meanwhile
-             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group orders-2 --all-topics --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
+             if (not known): TOPIC is replaced by a topic that the group reads, once for each of them
+             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group orders-2 --topic TOPIC --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
              changes: Writes the committed offsets of the group.
              ! (loses data) Some records are read again or skipped.
              verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group orders-2

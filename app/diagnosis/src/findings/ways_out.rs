@@ -21,7 +21,10 @@ impl Context<'_, '_> {
             many if all => format!("{verb} {}", words::brokers(many)),
             many => format!("{verb} one of {}", words::brokers(many)),
         };
-        Remedy::new(title, why).given("its log directories are still there", None).verify(self.is_back(brokers))
+        let whose = if brokers.len() == 1 { "its" } else { "their" };
+        Remedy::new(title, why)
+            .given(format!("{whose} log directories are still there"), None)
+            .verify(self.is_back(brokers))
     }
 
     /// How to see that brokers are back.
@@ -82,11 +85,12 @@ impl Context<'_, '_> {
                 words::count(many.len(), "partition")
             ),
         };
+        let whose = if partitions.len() == 1 { "its" } else { "each partition's" };
         let look = self.commands().describe_topic(OFFSETS_TOPIC);
         Some(
             Remedy::new(title, why)
                 .command(command, changes)
-                .verify(format!("`{look}` shows a leader for each of them, and Unstuck says that their groups work."))
+                .verify(format!("`{look}` shows {whose} leader, and Unstuck says that the groups there work."))
                 .undo("An election cannot be taken back. A later one may choose another leader."),
         )
     }
@@ -125,7 +129,7 @@ impl Context<'_, '_> {
                         words::count(partitions.len(), "partition")
                     ),
                 )
-                .given("another in-sync replica of each of them lives", true)
+                .given("each of these partitions has another live in-sync replica", true)
                 .danger(Risk::Pause, "Their groups wait for some seconds: the time of an election and of loading.")
                 .verify(format!(
                     "`{}` shows the new leader. If it does not yet, run the second half of the command again.",
