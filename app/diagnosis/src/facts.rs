@@ -195,6 +195,17 @@ impl<'a> Facts<'a> {
             && !self.unreachable_from_here(broker)
     }
 
+    /// Whether a broker that answered before is stopped, as far as seen from here. One that is merely silent is not: it may
+    /// be paused.
+    pub(crate) fn stopped(&self, broker: BrokerId) -> bool {
+        let trouble = self.snapshot.brokers.get(&broker).and_then(|sight| sight.contact.trouble.as_ref());
+        match self.state(broker) {
+            BrokerState::Gone => true,
+            BrokerState::Hung => trouble.is_some_and(|trouble| trouble.why != Why::Silent),
+            _ => false,
+        }
+    }
+
     /// The time by which an election that a lost broker calls for should be over.
     pub(crate) fn election_bound(&self, lost_at: Timestamp) -> Bound {
         Bound { at: after(lost_at, self.session.ms + MARGIN_MS), assumed: self.session.assumed }

@@ -20,7 +20,7 @@ pub use seen::{GONE_CAP, GoneGroup, HISTORY_CAP, SeenGroup, StateChange};
 
 use crate::facts::{Facts, GONE_MS, listed_live, proven_absent_now};
 use crate::placement_proof::contradicted_now;
-use crate::report::{BrokerState, PlacementProof, Report, Status};
+use crate::report::{PlacementProof, Report, Status};
 use crate::snapshot::Snapshot;
 use crate::time::millis_between;
 use crate::{BrokerId, GroupId, PartitionId};
@@ -53,7 +53,7 @@ pub struct Memory {
     pub placement_proven_for: Option<i32>,
     /// Brokers that answered, or that a broker or a bootstrap address listed as live, in this run.
     pub brokers_seen: BTreeSet<BrokerId>,
-    /// When each broker was last seen to refuse connections or to be unreachable.
+    /// When each broker was last seen to be stopped: it refuses connections, or cannot be found any more.
     pub brokers_gone: BTreeMap<BrokerId, Timestamp>,
     /// Since when everything that answers has listed no live broker at all.
     pub counts_none_since: Option<Timestamp>,
@@ -152,8 +152,7 @@ impl Memory {
         let two_controllers = facts.controllers_differ();
         let recreated = self.recreated_now(&facts, &partitions);
         let state_topics = self.state_topics_after(&facts);
-        let gone_now: Vec<_> =
-            facts.states.iter().filter(|(_, state)| **state == BrokerState::Gone).map(|(&id, _)| id).collect();
+        let gone_now: Vec<_> = facts.states.keys().copied().filter(|&id| facts.stopped(id)).collect();
         let seen_live: Vec<_> = facts.answering.union(&facts.listed_live).copied().collect();
 
         if !partitions.is_empty() {

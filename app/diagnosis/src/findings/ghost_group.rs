@@ -49,6 +49,9 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     let facts = context.facts;
+    if matches!(context.proof, PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. }) {
+        return Vec::new();
+    }
     let certain = matches!(context.proof, PlacementProof::Certain { .. } | PlacementProof::Unproven { .. });
     let mut by_brokers: BTreeMap<(Vec<BrokerId>, bool), Vec<&GroupId>> = BTreeMap::new();
     for (id, &since) in &facts.memory.ghosts {
