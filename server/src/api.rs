@@ -4,6 +4,7 @@ mod body;
 mod findings;
 mod groups;
 mod params;
+mod plans;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use crate::watched::Watched;
 pub(crate) use body::read as read_body;
 pub use groups::{GROUPS_LIMIT, GroupList};
 pub(crate) use params::{none as no_parameters, pairs};
+pub use plans::PlanAnswer;
 
 /// How many ids one lookup answers at most.
 pub const LOOKUP_CAP: usize = 1_000;
@@ -96,6 +98,8 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/v1/clusters/{cluster}/groups", get(groups::groups))
         .route("/v1/clusters/{cluster}/coordinators", get(coordinators))
         .route("/v1/clusters/{cluster}/offsets-topic", get(offsets_topic))
+        .route("/v1/clusters/{cluster}/plans/{plan}", get(plans::plan))
+        .route("/v1/clusters/{cluster}/plans/{plan}/{file}", get(plans::file))
         .route("/v1/findings", get(findings::findings))
         .route("/v1/findings/{slug}", get(findings::finding))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{self, ClusterOptions, Environment};
 pub(crate) use crate::drill::command::DiagnoseArgs;
 use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
-use crate::{explain, logs, lookup, place, serving};
+use crate::{explain, logs, lookup, place, plan, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;
@@ -46,6 +46,9 @@ pub(crate) enum Command {
     /// Keep looking at one or several clusters, and answer in the browser and as JSON.
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
+    /// Work out a reassignment of __consumer_offsets: more copies, none on one broker, or spread. Changes nothing itself.
+    #[command(after_help = PLAN_HELP)]
+    Plan(PlanArgs),
     /// Try Unstuck without Kafka: a cluster that fails on purpose, and the app that looks at it.
     #[command(after_help = DRILL_HELP)]
     Drill(DrillArgs),
@@ -84,6 +87,20 @@ Pages and API have no login: listen on another address than loopback only where 
 Variables, for what is not given as an option:
   UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
   UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)";
+
+const PLAN_HELP: &str = "\
+Examples:
+  unstuck plan raise    -b localhost:9092              more copies; present leaders stay
+  unstuck plan evacuate -b localhost:9092 --broker 2   before broker 2 is stopped for long, or taken away
+  unstuck plan spread   -b localhost:9092 --out .      writes spread.json and rollback.json here
+
+The files are for kafka-reassign-partitions.sh; the command that reads them is printed too. Unstuck never runs it.
+
+Exit code:
+  0  a plan was made
+  1  there is nothing to do, or a plan would be wrong now: the reason is printed
+  3  it was not possible to look
+  64 bad usage or configuration";
 
 const PLACE_HELP: &str = "\
 Examples:
@@ -152,6 +169,35 @@ pub(crate) struct LookupArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// What to reach: `raise` the number of copies, the same with leaders spread, `evacuate` a broker, or `spread`
+    #[arg(value_name = "PLAN", value_parser = clap::builder::PossibleValuesParser::new(unstuck_diagnosis::plan::Wish::SLUGS))]
+    pub(crate) plan: String,
+    /// The broker to evacuate
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(i32).range(0..))]
+    pub(crate) broker: Option<i32>,
+    /// Write the files into this folder instead of printing them; files that are there already are not overwritten
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster_args: ClusterArgs,
+    /// Ask a running `unstuck serve` instead of the brokers
+    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties"])]
+    pub(crate) server: Option<String>,
+    /// Which cluster, where the server or the file knows several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How long to look before planning with what is known by then, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) cluster_args: ClusterArgs,
@@ -217,6 +263,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Place(arguments) => place::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
+        Command::Plan(arguments) => block_on(plan::run(arguments, environment)),
         Command::Serve(arguments) => block_on(serve(arguments, environment)),
         Command::Diagnose(arguments) => crate::drill::diagnose::run(&arguments, &environment),
         Command::Drill(arguments) => drill::run(arguments, &environment),
@@ -332,6 +379,12 @@ pub(crate) fn end_on_signal(shutdown: &CancellationToken) -> Result<(), Failure>
         }
     });
     Ok(())
+}
+
+impl PlanArgs {
+    pub(crate) fn options(&self) -> ClusterOptions {
+        self.cluster_args.options(self.cluster.as_ref())
+    }
 }
 
 impl LookupArgs {

@@ -13,6 +13,7 @@ mod logs;
 mod lookup;
 mod pages;
 mod place;
+mod plan;
 pub mod poller;
 mod problem;
 mod serving;

@@ -19,7 +19,7 @@ use crate::cli::{EXIT_SOFTWARE, Failure, LookupArgs};
 use crate::config::{self, Environment};
 use crate::{logs, poller, text};
 
-pub(crate) use remote::{base_url, words};
+pub(crate) use remote::{base_url, plan as remote_plan, words};
 
 /// How much longer to look, once everything was looked at, for a verdict that may still get clearer.
 const CONFIRMATION: Duration = Duration::from_secs(2);
@@ -94,7 +94,7 @@ async fn watch(collector: &Collector, groups: &[GroupId], timeout: Duration) -> 
 }
 
 /// Whether every way in was tried in vain. An ordinary client would go on trying; whoever waits for an answer should not.
-fn leads_nowhere(snapshot: &Snapshot) -> bool {
+pub(crate) fn leads_nowhere(snapshot: &Snapshot) -> bool {
     snapshot.brokers.is_empty() && snapshot.bootstrap.values().all(|sight| sight.answer.unavailable().is_some())
 }
 

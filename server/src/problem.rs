@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use unstuck_diagnosis::handbook::Entry;
+use unstuck_diagnosis::plan::Refusal;
 use unstuck_diagnosis::report::Status;
 use unstuck_diagnosis::visible;
 
@@ -59,6 +60,43 @@ impl Problem {
         let near: Vec<&str> = near.iter().map(|entry| entry.slug).collect();
         let advice = format!("Called much like it: {}. All are at /api/v1/findings.", near.join(", "));
         Self::new(StatusCode::NOT_FOUND, "unknown-finding", "Unknown finding", detail, advice).allowing(&near)
+    }
+
+    /// No plan of that name.
+    #[must_use]
+    pub fn unknown_plan(asked: &str, known: &[&str]) -> Self {
+        let detail = format!("There is no plan named \"{}\".", visible(asked));
+        let advice = format!("Known plans: {}.", known.join(", "));
+        Self::new(StatusCode::NOT_FOUND, "unknown-plan", "Unknown plan", detail, advice).allowing(known)
+    }
+
+    /// A plan has no such file.
+    #[must_use]
+    pub fn unknown_file(asked: &str, known: &[&str]) -> Self {
+        let detail = format!("The plan has no file named \"{}\".", visible(asked));
+        let advice = format!("Its files: {}.", known.join(", "));
+        Self::new(StatusCode::NOT_FOUND, "unknown-file", "Unknown file", detail, advice).allowing(known)
+    }
+
+    /// A plan about one broker that does not say which.
+    #[must_use]
+    pub fn no_broker() -> Self {
+        let detail = "The plan is about one broker, and none was named.".to_owned();
+        Self::new(StatusCode::BAD_REQUEST, "no-broker", "No broker", detail, "Name it as ?broker=ID.")
+    }
+
+    /// A broker's id that is none.
+    #[must_use]
+    pub fn bad_broker(asked: &str) -> Self {
+        let detail = format!("\"{}\" is not the id of a broker: a whole number from 0.", visible(asked));
+        Self::new(StatusCode::BAD_REQUEST, "bad-broker", "Bad broker", detail, "Name it as ?broker=ID.")
+    }
+
+    /// There is nothing to plan, or a plan would be wrong now.
+    #[must_use]
+    pub fn plan_refused(refusal: &Refusal) -> Self {
+        let (why, advice) = (refusal.why.clone(), refusal.advice.clone());
+        Self::new(StatusCode::CONFLICT, "plan-refused", "No such plan now", why, advice)
     }
 
     /// Nothing is served under that path.

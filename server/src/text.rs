@@ -2,6 +2,7 @@
 //!
 //! Nothing depends on colour, and nothing that a cluster or a server wrote can move the cursor.
 
+mod plan;
 mod remedy;
 mod report;
 
@@ -14,6 +15,7 @@ use unstuck_diagnosis::lookup::{Coordinator, GroupLookup, Lookup, Placement};
 use unstuck_diagnosis::report::{Evidence, Finding, Shard, Status, ViewReport};
 use unstuck_diagnosis::{BrokerId, GroupId};
 
+pub(crate) use self::plan::{plan, refusal};
 use self::remedy::steps;
 pub(crate) use self::report::report;
 use crate::config::Environment;

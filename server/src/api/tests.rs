@@ -261,3 +261,48 @@ async fn the_handbook_is_there_for_programs_too() {
     let problem = refused("/api/v1/findings/leader-los", 404, "unknown-finding").await;
     assert_eq!(problem.allowed.first().map(String::as_str), Some("leader-lost"));
 }
+
+#[tokio::test]
+async fn plans_are_made_and_their_files_downloaded() {
+    let low = testing::named("low", &unstuck_diagnosis::sample::Sample::kraft(3, 6, 1));
+    let router = testing::router(testing::clusters([low]));
+    let get = |path: &str| {
+        let request = http::Request::get(path).body(Body::empty()).expect("a request");
+        testing::answer(router.clone(), request)
+    };
+    let plan = body(get("/api/v1/clusters/low/plans/raise").await).await;
+    assert_eq!((&plan["cluster"], &plan["plan"], &plan["copies"]), (&json!("low"), &json!("raise"), &json!(12)));
+    assert_eq!(plan["remedy"]["files"][0]["name"], "raise.json");
+    let file = get("/api/v1/clusters/low/plans/raise/raise.json").await;
+    assert_eq!(file.headers()["content-type"], "application/json");
+    assert_eq!(file.headers()["content-disposition"], "attachment; filename=\"raise.json\"");
+    assert_eq!(file.headers()["cache-control"], "no-store");
+    assert_eq!(text(file).await, plan["remedy"]["files"][0]["content"].as_str().expect("text"));
+    let back = body(get("/api/v1/clusters/low/plans/evacuate/rollback.json?broker=2").await).await;
+    assert_eq!(back["partitions"][0]["replicas"], json!([2]));
+    assert_eq!(back["partitions"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn plans_are_refused_with_reasons() {
+    let base = "/api/v1/clusters/production/plans";
+    let refusal = refused(&format!("{base}/raise"), 409, "plan-refused").await;
+    assert!(refusal.detail.contains("3 replicas already"), "{refusal:?}");
+    assert_eq!(refused(&format!("{base}/bogus"), 404, "unknown-plan").await.allowed.len(), 4);
+    refused(&format!("{base}/raise?broker=1"), 400, "unknown-parameter").await;
+    refused(&format!("{base}/evacuate"), 400, "no-broker").await;
+    refused(&format!("{base}/evacuate?broker=one"), 400, "bad-broker").await;
+    refused(&format!("{base}/evacuate?broker=1&broker=2"), 400, "repeated-parameter").await;
+    refused("/api/v1/clusters/nowhere/plans/raise", 404, "unknown-cluster").await;
+    refused(&format!("{base}/%ff"), 404, "unknown-path").await;
+}
+
+#[tokio::test]
+async fn a_plan_has_no_other_files() {
+    let low = testing::named("low", &unstuck_diagnosis::sample::Sample::kraft(3, 6, 1));
+    let request = http::Request::get("/api/v1/clusters/low/plans/raise/other.json").body(Body::empty());
+    let answer = testing::answer(testing::router(testing::clusters([low])), request.expect("a request")).await;
+    let (status, word, problem) = problem(answer).await;
+    assert_eq!((status, word.as_str()), (404, "unknown-file"));
+    assert_eq!(problem.allowed, ["raise.json", "rollback.json"]);
+}

@@ -26,6 +26,11 @@ fn bad_usage_is_64_and_help_is_0() {
         &["place", "--partitions", "many", "x"],
         &["lookup", "x"],
         &["explain", "no-such-finding"],
+        &["plan"],
+        &["plan", "bogus", "-b", "a:9092"],
+        &["plan", "raise"],
+        &["plan", "evacuate", "-b", "a:9092"],
+        &["plan", "raise", "--broker", "1", "-b", "a:9092"],
         &["lookup", "--bootstrap-servers", "no-port", "x"],
         &["lookup", "--timeout", "never", "-b", "a:9092", "x"],
         &["lookup", "--server", "http://a", "-b", "a:9092", "x"],
@@ -77,7 +82,7 @@ fn help_explains_itself() {
     let mut command = Cli::command().term_width(100);
     command.build();
     insta::assert_snapshot!("help", command.render_long_help().to_string());
-    for name in ["lookup", "serve", "drill", "diagnose", "place", "explain"] {
+    for name in ["lookup", "serve", "drill", "diagnose", "place", "explain", "plan"] {
         let command = command.find_subcommand_mut(name).expect("it is a command");
         insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
     }

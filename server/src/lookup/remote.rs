@@ -5,10 +5,11 @@ use std::time::Duration;
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::{Value, json};
 use unstuck_diagnosis::lookup::Lookup;
+use unstuck_diagnosis::plan::{Plan, Refusal, Wish};
 use unstuck_diagnosis::{GroupId, visible};
 
 use super::Answer;
-use crate::api::{ClusterList, LOOKUP_CAP};
+use crate::api::{ClusterList, LOOKUP_CAP, PlanAnswer};
 use crate::cli::Failure;
 use crate::problem::Problem;
 
@@ -37,6 +38,31 @@ pub(super) async fn ask(
         answers.push(server.lookup(&cluster, some).await?);
     }
     server.join(answers)
+}
+
+/// Asks `server` for a plan, or why it refuses one.
+pub(crate) async fn plan(
+    server: &str,
+    cluster: Option<&str>,
+    wish: Wish,
+    timeout: Duration,
+) -> Result<Result<Plan, Refusal>, Failure> {
+    let client = Client::builder().timeout(timeout).build().map_err(|error| could_not_look(server, &words(&error)))?;
+    let server = Server { named: server, base: base_url("--server", server, "unstuck serve")?, client };
+    let cluster = server.cluster(cluster).await?;
+    let broker = if let Wish::Evacuate(broker) = wish { format!("?broker={broker}") } else { String::new() };
+    let url = server.url(&format!("api/v1/clusters/{cluster}/plans/{}{broker}", wish.slug()))?;
+    let response = server.client.get(url).send().await;
+    let response = response.map_err(|error| could_not_look(server.named, &words(&error)))?;
+    let refused = response.status() == StatusCode::CONFLICT;
+    if refused {
+        let problem: Problem = response.json().await.map_err(|_| server.not_an_unstuck("another kind of answer"))?;
+        return Ok(Err(Refusal { why: problem.detail.into(), advice: problem.advice.into() }));
+    }
+    let body = server.body(Ok(response)).await?;
+    let answer: PlanAnswer =
+        serde_json::from_str(&body).map_err(|_| server.not_an_unstuck("another kind of answer"))?;
+    Ok(Ok(answer.plan))
 }
 
 /// The address that was typed for `option`, as one that paths are joined to; `what` answers there.

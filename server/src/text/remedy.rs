@@ -24,7 +24,8 @@ pub(super) fn steps(lines: &mut Lines, finding: &Finding) {
     lines.add(&format!("Read on: unstuck explain {}", finding.slug));
 }
 
-fn step(lines: &mut Lines, word: &str, remedy: &Remedy) {
+/// One remedy, with all that belongs to it.
+pub(super) fn step(lines: &mut Lines, word: &str, remedy: &Remedy) {
     lines.add(&format!("{word}: {}.", remedy.title.trim_end_matches('.')));
     if !remedy.why.is_empty() {
         lines.add_below(&remedy.why);

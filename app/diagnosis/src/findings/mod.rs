@@ -18,10 +18,12 @@ mod broker_down;
 mod broker_ids_unknown;
 mod broker_not_reachable;
 mod brokers_disagree;
+mod cleanup_policy;
 mod commits_wait;
 mod coordinator_failed;
 mod coordinator_loading;
 mod coordinator_silent;
+mod data_partition_single_copy;
 mod data_partition_without_leader;
 mod ghost_group;
 mod groups_not_listed;
@@ -30,13 +32,16 @@ mod leader_flapping;
 mod leader_lost;
 mod leader_outside_isr;
 mod leader_silent;
+mod leader_skew;
 mod log_dir_failed;
+mod min_isr_without_headroom;
 mod no_controller;
 mod no_leader_live_replica;
 mod no_leader_no_live_replica;
 mod not_permitted;
 mod offsets_may_be_lost;
 mod offsets_topic_missing;
+mod one_holds_all;
 mod partition_count_config;
 mod placement_differs;
 mod replication_factor;
@@ -44,6 +49,8 @@ pub(crate) mod restart;
 mod served_but_not_found;
 mod topic_flaps;
 mod two_controllers;
+mod unclean_election_enabled;
+mod under_replicated;
 mod ways_out;
 
 /// What rules read.
@@ -89,7 +96,14 @@ const RULES: &[&Rule] = &[
     &bootstrap_unusable::RULE,
     &data_partition_without_leader::RULE,
     &broker_down::RULE,
+    &cleanup_policy::RULE,
     &replication_factor::RULE,
+    &one_holds_all::RULE,
+    &min_isr_without_headroom::RULE,
+    &under_replicated::RULE,
+    &unclean_election_enabled::RULE,
+    &leader_skew::RULE,
+    &data_partition_single_copy::RULE,
     &groups_not_listed::RULE,
 ];
 

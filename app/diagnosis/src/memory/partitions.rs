@@ -30,6 +30,9 @@ pub struct PartitionMemory {
     pub candidate_since: Option<Timestamp>,
     /// Since when its ISR has been below min.insync.replicas.
     pub below_min_since: Option<Timestamp>,
+    /// Since when it has had a leader and fewer replicas in sync than it has.
+    #[serde(default)]
+    pub short_isr_since: Option<Timestamp>,
     /// Since when leader and leader epoch have been what they are.
     pub leadership_since: Option<Timestamp>,
     /// Leader and epoch that this is about.
@@ -124,6 +127,8 @@ impl Memory {
         after.disagreeing_since = keep(!seen.agree, after.disagreeing_since);
         let below = facts.min_isr(view.replicas.len()).is_some_and(|min| view.isr.len() < min);
         after.below_min_since = keep(below && !leaderless, after.below_min_since);
+        let short = view.replicas.iter().any(|id| !view.isr.contains(id));
+        after.short_isr_since = keep(short && !leaderless, after.short_isr_since);
         after
     }
 

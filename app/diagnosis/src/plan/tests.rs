@@ -272,7 +272,7 @@ fn a_broker_is_emptied() {
     let sample = Sample::kraft(4, 4, 2);
     insta::assert_snapshot!(text(&sample.published().plan(Wish::Evacuate(1))), @r#"
     Move the replicas of __consumer_offsets off broker 1
-      2 partitions leave broker 1 and keep as many replicas as they have: 2 replicas are copied, 2 MB in all.
+      2 partitions leave broker 1 and keep the number of replicas: 2 replicas are copied, 2 MB in all.
       Partitions led afterwards: broker 1: 0 (now 1), broker 2: 2 (now 1), broker 3: 1, broker 4: 1.
       Throttled to 10 MB/s for each broker, copying takes about a second.
     kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file evacuate-1.json --execute --throttle 10000000

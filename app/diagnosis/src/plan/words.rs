@@ -34,7 +34,7 @@ pub(super) fn describe(layout: &Layout<'_, '_>, wish: Wish, changes: Vec<Change>
     let file = wish.file();
     let execute = commands.reassign(&file, Reassign::Execute { throttle: throttle.limit });
     let moved: Vec<_> = moved_leaders(layout, &changes);
-    let mut remedy = Remedy::new(title(wish, wanted(layout.facts)), sentences.join(" "))
+    let mut remedy = Remedy::new(title(wish, wanted(layout.facts), copies), sentences.join(" "))
         .command(execute, changes_what(&changes, copies))
         .danger(Risk::Pause, danger(copies, throttle.limit.is_some(), &moved, &later))
         .verify(format!(
@@ -62,8 +62,9 @@ pub(super) fn describe(layout: &Layout<'_, '_>, wish: Wish, changes: Vec<Change>
     }
 }
 
-fn title(wish: Wish, factor: usize) -> String {
+fn title(wish: Wish, factor: usize, copies: usize) -> String {
     match wish {
+        Wish::RaiseBalanced if copies == 0 => "Put the replicas into an order that spreads the leaders".to_owned(),
         Wish::Raise => format!("Raise the replication factor to {factor} by a reassignment; leaders stay"),
         Wish::RaiseBalanced => format!("Raise the replication factor to {factor}, and spread the leaders as well"),
         Wish::Evacuate(broker) => format!("Move the replicas of __consumer_offsets off broker {broker}"),
@@ -240,7 +241,7 @@ fn throttle(
     copies: usize,
 ) -> Throttle {
     if copies == 0 {
-        return Throttle { limit: None, advice: "Nothing is copied, so there is nothing to throttle.".to_owned() };
+        return Throttle { limit: None, advice: String::new() };
     }
     let down = layout.down(&involved(changes));
     if !down.is_empty() {
@@ -292,24 +293,29 @@ fn sentences(
         (n, None) => format!("{} copied", are(n, "replica")),
     };
     let lists = words::count(changes.len(), "partition");
+    let one = changes.len() == 1;
+    let (get, leave, keep) = if one { ("gets", "leaves", "keeps") } else { ("get", "leave", "keep") };
     let mut said = vec![match wish {
         Wish::Raise => format!(
-            "{lists} get {} replicas: {copied}, nothing is moved away, and whoever leads now goes on leading.",
+            "{lists} {get} {} replicas: {copied}, nothing is moved away, and whoever leads now goes on leading.",
             wanted(layout.facts)
         ),
+        Wish::RaiseBalanced if copies == 0 => {
+            format!("{lists} {get} the same replicas in another order, which spreads the leaders: nothing is copied.")
+        }
         Wish::RaiseBalanced => format!(
-            "{lists} get {} replicas and an order that spreads the leaders: {copied}, nothing is moved away.",
+            "{lists} {get} {} replicas and an order that spreads the leaders: {copied}, nothing is moved away.",
             wanted(layout.facts)
         ),
         Wish::Evacuate(broker) => {
-            format!("{lists} leave broker {broker} and keep as many replicas as they have: {copied}.")
+            format!("{lists} {leave} broker {broker} and {keep} the number of replicas: {copied}.")
         }
-        Wish::Spread => format!("{lists} get another list of replicas: {copied}."),
+        Wish::Spread => format!("{lists} {get} another list of replicas: {copied}."),
     }];
     said.push(leaders(brokers));
     said.extend(one_leads_all(wish, brokers));
     said.extend(min_isr(layout, changes));
-    said.push(throttle.advice.clone());
+    said.extend((copies > 0).then(|| throttle.advice.clone()));
     said.extend(left_out(&layout.left_out));
     said
 }

@@ -40,3 +40,22 @@ impl Sample {
         self
     }
 }
+
+impl Sample {
+    /// Every broker that answers sees this leader, and it serves the partition.
+    #[must_use]
+    pub fn led_by(self, partition: PartitionId, leader: BrokerId) -> Self {
+        let mut sample = self.each_view(|id, view| {
+            if id == partition {
+                view.leader = Some(leader);
+            }
+        });
+        for (&id, sight) in &mut sample.snapshot.brokers {
+            if let Some(canary) = sight.canaries.get_mut(&partition) {
+                canary.code = if id == leader { 0 } else { 16 };
+            }
+        }
+        let count = sample.partition_count();
+        sample.served_now(partition).coordinators_use(count)
+    }
+}

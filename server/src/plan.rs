@@ -1,0 +1,197 @@
+//! `unstuck plan`: works out a reassignment of the offsets topic and prints it, or writes its files. It runs nothing.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout_at};
+use unstuck_diagnosis::memory::Memory;
+use unstuck_diagnosis::plan::{Plan, Refusal, Wish};
+use unstuck_diagnosis::report::RemedyFile;
+use unstuck_diagnosis::{Published, Seq};
+use unstuck_kafka::{ClusterConfig, Collector};
+
+use crate::cli::{EXIT_SOFTWARE, Failure, PlanArgs};
+use crate::config::{self, Environment};
+use crate::lookup::{end_of_output, json, leads_nowhere, remote_plan};
+use crate::{logs, poller, text};
+
+/// There is nothing to do, or a plan would be wrong now.
+const EXIT_REFUSED: u8 = 1;
+
+pub(crate) async fn run(arguments: PlanArgs, environment: Environment) -> Result<u8, Failure> {
+    logs::begin(arguments.log.log_level.as_deref(), "error", &environment)?;
+    let wish = wish(&arguments)?;
+    let planned = match &arguments.server {
+        Some(server) => remote_plan(server, arguments.cluster.as_deref(), wish, arguments.timeout).await?,
+        None => {
+            let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+            let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+            match (clusters.pop(), names.len()) {
+                (Some(cluster), 1) => look(cluster, arguments.timeout).await?.plan(wish),
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "the configuration describes several clusters: {}\n  A plan is about one.\n  \
+                         Name it with --cluster NAME",
+                        names.join(", ")
+                    )));
+                }
+            }
+        }
+    };
+    let (output, code) = render(&planned, &arguments)?;
+    end_of_output(std::io::stdout().lock().write_all(output.as_bytes()))?;
+    Ok(code)
+}
+
+fn wish(arguments: &PlanArgs) -> Result<Wish, Failure> {
+    Wish::from_slug(&arguments.plan, arguments.broker).ok_or_else(|| {
+        Failure::usage(if arguments.broker.is_some() {
+            format!("--broker is for evacuate\n  `{}` is about all brokers.\n  Leave it out", arguments.plan)
+        } else {
+            "evacuate is about one broker\n  It moves everything off it.\n  Name it with --broker ID".to_owned()
+        })
+    })
+}
+
+/// What is printed, and the exit code; writes the files where that is wanted.
+fn render(planned: &Result<Plan, Refusal>, arguments: &PlanArgs) -> Result<(String, u8), Failure> {
+    match planned {
+        Ok(plan) => {
+            let files = &plan.remedy.files;
+            let written = arguments.out.as_deref().map(|folder| write(folder, files)).transpose()?;
+            let output = if arguments.json { json(plan)? + "\n" } else { text::plan(plan, written.as_deref()) };
+            Ok((output, 0))
+        }
+        Err(refusal) if arguments.json => Ok((json(refusal)? + "\n", EXIT_REFUSED)),
+        Err(refusal) => Ok((text::refusal(refusal), EXIT_REFUSED)),
+    }
+}
+
+/// Writes the files and returns their paths. One that is there already may be the only way back from an earlier plan: it
+/// is not overwritten, and then nothing is written at all.
+fn write(folder: &Path, files: &[RemedyFile]) -> Result<Vec<String>, Failure> {
+    let cannot = |path: &Path, error: &std::io::Error| {
+        let (meaning, remedy) = match error.kind() {
+            ErrorKind::AlreadyExists => (
+                "It may be the only way back from an earlier plan, so it is not overwritten.",
+                "Move it away, or give another folder with --out",
+            ),
+            _ => ("The plan was made, and nothing was changed.", "Give another folder with --out, or leave it out"),
+        };
+        Failure {
+            code: EXIT_SOFTWARE,
+            message: format!("cannot write {}: {error}\n  {meaning}\n  {remedy}", path.display()),
+        }
+    };
+    std::fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    let paths: Vec<_> = files.iter().map(|file| folder.join(&file.name)).collect();
+    if let Some(there) = paths.iter().find(|path| path.exists()) {
+        return Err(cannot(there, &ErrorKind::AlreadyExists.into()));
+    }
+    for (path, file) in paths.iter().zip(files) {
+        let mut created = std::fs::File::create_new(path).map_err(|error| cannot(path, &error))?;
+        created.write_all(file.content.as_bytes()).map_err(|error| cannot(path, &error))?;
+    }
+    Ok(paths.iter().map(|path| path.display().to_string()).collect())
+}
+
+/// Looks at the cluster until every fact is known or unavailable, but no longer than `timeout`.
+async fn look(cluster: ClusterConfig, timeout: Duration) -> Result<Published, Failure> {
+    let collector = Collector::start(cluster);
+    let deadline = Instant::now() + timeout;
+    let mut snapshots = collector.snapshots();
+    let mut memory = Memory::new(Timestamp::now());
+    let mut n = 0;
+    let published = loop {
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        let seq = Seq { boot: String::new(), n };
+        let published = poller::next_value(seq, Arc::clone(&snapshot), memory, Timestamp::now());
+        if Collector::settled(&snapshot) || leads_nowhere(&snapshot) {
+            break published;
+        }
+        match timeout_at(deadline, snapshots.changed()).await {
+            Ok(Ok(())) => (memory, n) = (published.memory, n + 1),
+            Ok(Err(_)) | Err(_) => break published,
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_millis(100), collector.shutdown()).await;
+    if published.snapshot.brokers.values().all(|sight| sight.metadata.known().is_none()) {
+        let why = published.report.bootstrap.iter().map(|way| format!("{}: {}", way.address, way.sentence));
+        return Err(Failure {
+            code: 3,
+            message: format!(
+                "no broker could be looked at\n  {}\n  Check the address with `unstuck lookup`",
+                why.collect::<Vec<_>>().join("\n  ")
+            ),
+        });
+    }
+    Ok(published)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use unstuck_diagnosis::sample::Sample;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn arguments(line: &[&str]) -> PlanArgs {
+        let cli = Cli::try_parse_from(["unstuck", "plan"].iter().chain(line)).expect("good usage");
+        let Command::Plan(arguments) = cli.command else { panic!("not a plan") };
+        arguments
+    }
+
+    fn planned(line: &[&str], sample: &Sample) -> (String, u8) {
+        let arguments = arguments(line);
+        let wish = wish(&arguments).expect("good usage");
+        render(&sample.published().plan(wish), &arguments).expect("it can be written")
+    }
+
+    #[test]
+    fn a_plan_in_words_with_its_files() {
+        let (text, code) = planned(&["raise", "-b", "a:9092"], &Sample::kraft(3, 3, 1));
+        assert_eq!(code, 0);
+        insta::assert_snapshot!(text, @"");
+    }
+
+    #[test]
+    fn files_are_written_once_and_never_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("plan");
+        let line = ["evacuate", "-b", "a:9092", "--broker", "1", "--out", path.to_str().expect("UTF-8")];
+        let sample = Sample::kraft(4, 4, 2);
+        let (text, code) = planned(&line, &sample);
+        assert_eq!(code, 0);
+        assert!(text.contains("evacuate-1.json") && !text.contains("\"replicas\""), "{text}");
+        let written = std::fs::read_to_string(path.join("evacuate-1.json")).expect("written");
+        let plan = sample.published().plan(Wish::Evacuate(1)).expect("a plan");
+        assert_eq!(written, plan.remedy.files[0].content);
+        assert_eq!(std::fs::read_to_string(path.join("rollback.json")).expect("written"), plan.remedy.files[1].content);
+
+        std::fs::remove_file(path.join("evacuate-1.json")).expect("it was there");
+        let failure = render(&Ok(plan), &arguments(&line)).expect_err("rollback.json is there");
+        assert!(failure.message.contains("not overwritten"), "{failure:?}");
+        assert!(!path.join("evacuate-1.json").exists(), "all or nothing");
+    }
+
+    #[test]
+    fn nothing_to_do_is_said_with_code_1() {
+        let (text, code) = planned(&["raise", "-b", "a:9092"], &Sample::kraft(3, 3, 3));
+        assert_eq!(code, 1);
+        insta::assert_snapshot!(text, @"");
+        let (text, code) = planned(&["raise", "-b", "a:9092", "--json"], &Sample::kraft(3, 3, 3));
+        assert_eq!(code, 1);
+        assert!(text.contains("\"why\""), "{text}");
+    }
+
+    #[test]
+    fn a_broker_belongs_to_evacuate() {
+        assert_eq!(wish(&arguments(&["evacuate", "-b", "a:9092"])).expect_err("no broker").code, 64);
+        assert_eq!(wish(&arguments(&["raise", "-b", "a:9092", "--broker", "1"])).expect_err("a broker").code, 64);
+        assert!(Cli::try_parse_from(["unstuck", "plan", "bogus", "-b", "a:9092"]).is_err());
+    }
+}
