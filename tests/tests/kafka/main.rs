@@ -17,6 +17,7 @@ mod on_real_kafka {
     mod incident_2;
     mod incidents_1_and_3;
     mod refused_commits;
+    mod remedies;
     mod rolling_restart;
     mod shared;
     mod watch;
