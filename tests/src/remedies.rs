@@ -28,6 +28,19 @@ impl Shell {
         self.succeed(command).await.with_context(|| remedy.title.clone())
     }
 
+    /// Runs the commands of a finding that only look, which must exit with 0, up to the first that changes something.
+    ///
+    /// # Errors
+    /// If one fails.
+    pub async fn look_first(&self, finding: &Finding) -> Result<()> {
+        for remedy in finding.remedies.iter().take_while(|remedy| !remedy.mutates()) {
+            if let Some(command) = &remedy.command {
+                self.succeed(command).await.with_context(|| remedy.title.clone())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the command that a remedy says to verify with, until it exits with 0 and prints what is wanted.
     ///
     /// # Errors

@@ -44,10 +44,12 @@ async fn each_closes_what_it_was_offered_for() -> Result<()> {
     watched.until_worst(Status::Working).await;
     let shell = Shell::of(cluster.release())?;
     let scene = Scene { cluster, watched, shell, ids };
+    scene.settings_are_put_right().await.context("settings")?;
     scene.fewer_in_sync_replicas_are_asked_for().await.context("min.insync.replicas")?;
     scene.a_broker_is_emptied_before_it_is_stopped().await.context("evacuation")?;
     scene.a_reassignment_is_cancelled().await.context("cancelling")?;
     scene.a_replica_that_was_not_in_sync_is_elected().await.context("unclean election")?;
+    scene.leaders_are_spread_again().await.context("preferred election")?;
     Ok(())
 }
 
@@ -85,6 +87,26 @@ impl Scene {
             other.map_or(Ok(()), |other| Err(format!("{other:?}")))
         })
         .await;
+    }
+
+    /// A setting of the topic is warned of, set as offered, and the warning is gone; then the setting is taken away.
+    async fn put_right(&self, wrong: &str, slug: &str, right: &str) -> Result<()> {
+        self.set(wrong).await?;
+        let offered = self.watched.offered(slug, &["kafka-configs.sh", right]).await;
+        self.shell.look_first(&offered.finding).await?;
+        self.shell.carry_out(&offered.remedy).await?;
+        self.watched.until_closed(slug).await;
+        self.shell.undo(&offered.remedy, "kafka-configs.sh").await?;
+        Ok(())
+    }
+
+    async fn settings_are_put_right(&self) -> Result<()> {
+        self.put_right("cleanup.policy=delete", "cleanup-policy", "cleanup.policy=compact").await?;
+        self.set("cleanup.policy=compact").await?;
+        let unclean = "unclean.leader.election.enable";
+        let (wrong, right) = (format!("{unclean}=true"), format!("{unclean}=false"));
+        self.put_right(&wrong, "unclean-election-enabled", &right).await?;
+        self.put_right("min.insync.replicas=3", "min-isr-without-headroom", "min.insync.replicas=2").await
     }
 
     /// Three must be in sync and two are: fewer are asked for, until the third is back.
@@ -207,11 +229,24 @@ impl Scene {
             })
             .await;
         let elect = self.watched.offered(slug, &["--election-type unclean"]).await;
+        self.shell.look_first(&elect.finding).await?;
         self.shell.carry_out(&elect.remedy).await?;
         self.watched.until_closed(slug).await;
         self.all_work().await?;
+        // Said afterwards, too, with what is left to do.
+        let lost_offsets = self.watched.offered("offsets-may-be-lost", &["--to-datetime"]).await;
+        let shell = Shell::of(self.cluster.release())?.with("GROUP", self.ids[0].as_str());
+        shell.carry_out(&lost_offsets.remedy).await?;
         self.cluster.heal().await?;
         self.cluster.wait_until_in_sync().await;
+        self.all_work().await
+    }
+
+    /// Whoever was there when the others were not leads everything, until the preferred leaders lead again.
+    async fn leaders_are_spread_again(&self) -> Result<()> {
+        let skewed = self.watched.offered("leader-skew", &["--election-type preferred"]).await;
+        self.shell.carry_out(&skewed.remedy).await?;
+        self.watched.until_closed("leader-skew").await;
         self.all_work().await
     }
 }
