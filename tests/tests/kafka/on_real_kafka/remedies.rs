@@ -262,80 +262,9 @@ impl Scene {
             .await;
         self.all_work().await
     }
-
-    /// The plan for the offsets topic, once there is one.
-    async fn plan(&self, wish: Wish) -> Plan {
-        let what = format!("a plan to {}", wish.slug());
-        self.watched.until(what, |now| now.plan(wish).map_err(|refused| refused.why)).await
-    }
-
-    /// Gives partitions of the offsets topic these replicas, to bring the cluster into a state.
-    async fn reassign(&self, replicas: BTreeMap<PartitionId, Vec<BrokerId>>, how: &[&str]) -> Result<()> {
-        let entries = replicas.iter().map(|(partition, replicas)| {
-            serde_json::json!({ "topic": OFFSETS_TOPIC, "partition": partition, "replicas": replicas })
-        });
-        let plan = serde_json::json!({ "version": 1, "partitions": entries.collect::<Vec<_>>() });
-        let path = self.cluster.folder().join("staged.json");
-        std::fs::write(&path, plan.to_string())?;
-        let path = path.display().to_string();
-        self.tool(Tool::ReassignPartitions, &[&["--reassignment-json-file", path.as_str()], how].concat()).await
-    }
-
-    /// Waits until Unstuck sees all partitions on replicas like these.
-    async fn until_placed(&self, like: impl Fn(&[BrokerId]) -> bool) {
-        self.watched
-            .until("all replicas to be where they are wanted", |now| {
-                let wrong = now.report.partitions.iter().find(|one| !like(&one.replicas));
-                wrong.map_or(Ok(()), |one| Err(format!("{}: {:?}", one.partition, one.replicas)))
-            })
-            .await;
-    }
-
-    /// Only one replica was in sync, and its broker is gone: whoever lives leads, and what only the lost one had is lost.
-    async fn a_replica_that_was_not_in_sync_is_elected(&self) -> Result<()> {
-        let (lost, behind) = (1, [2, 3]);
-        for broker in behind {
-            self.cluster.kill(broker)?;
-        }
-        self.until_isr(&[lost]).await;
-        self.cluster.commit_for(&self.ids, "orders").await?;
-        self.cluster.kill(lost)?;
-        self.cluster.restart(behind[0])?;
-        let slug = "no-leader-no-live-replica";
-        let elect = self.watched.offered(slug, &["--election-type unclean"]).await;
-        let first = elect.finding.remedies.iter().find(|remedy| remedy.title.starts_with("Start"));
-        ensure!(first.is_some_and(|first| first.risk < elect.remedy.risk), "the harmless way: {:#?}", elect.finding);
-        ensure!(elect.remedy.risk == Risk::Loses && elect.remedy.danger.is_some(), "{:#?}", elect.remedy);
-        self.watched
-            .until("it to be offered for all partitions", |now| {
-                let partitions = open(now, slug).map_or(0, |finding| finding.partitions.len());
-                if partitions == self.ids.len() { Ok(()) } else { Err(partitions) }
-            })
-            .await;
-        let elect = self.watched.offered(slug, &["--election-type unclean"]).await;
-        self.shell.look_first(&elect.finding).await?;
-        self.shell.carry_out(&elect.remedy).await?;
-        self.watched.until_closed(slug).await;
-        self.all_work().await?;
-        // Said afterwards, too, with what is left to do.
-        let lost_offsets = self.watched.offered("offsets-may-be-lost", &["--to-datetime"]).await;
-        let shell = Shell::of(self.cluster.release())?.with("GROUP", self.ids[0].as_str());
-        shell.carry_out(&lost_offsets.remedy).await?;
-        self.cluster.heal().await?;
-        self.cluster.wait_until_in_sync().await;
-        self.all_work().await
-    }
-
-    /// Whoever was there when the others were not leads everything, until the preferred leaders lead again.
-    async fn leaders_are_spread_again(&self) -> Result<()> {
-        let skewed = self.watched.offered("leader-skew", &["--election-type preferred"]).await;
-        self.shell.carry_out(&skewed.remedy).await?;
-        self.watched.until_closed("leader-skew").await;
-        self.all_work().await
-    }
 }
 
 /// How many partitions a verified reassignment calls complete.
-pub(super) fn completed(ran: &Ran) -> usize {
+pub(super) fn completed(ran: \&Ran) -> usize {
     ran.printed.lines().filter(|line| line.contains("is complete")).count()
 }
