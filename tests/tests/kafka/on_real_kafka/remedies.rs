@@ -265,6 +265,6 @@ impl Scene {
 }
 
 /// How many partitions a verified reassignment calls complete.
-pub(super) fn completed(ran: \&Ran) -> usize {
+pub(super) fn completed(ran: &Ran) -> usize {
     ran.printed.lines().filter(|line| line.contains("is complete")).count()
 }
