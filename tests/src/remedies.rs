@@ -17,47 +17,53 @@ pub struct Offered {
     pub remedy: Remedy,
 }
 
-impl Offered {
-    /// The remedy's command.
-    ///
-    /// # Errors
-    /// If it has none.
-    pub fn command(&self) -> Result<&str> {
-        self.remedy.command.as_deref().with_context(|| format!("{:?} has no command", self.remedy.title))
-    }
-
-    /// Saves its files and runs its command, which must exit with 0.
+impl Shell {
+    /// Saves the files of a remedy and runs its command, which must exit with 0.
     ///
     /// # Errors
     /// If it has none, or the command fails; the text has what it printed.
-    pub async fn run(&self, shell: &Shell) -> Result<Ran> {
-        shell.save_files(&self.remedy)?;
-        shell.succeed(self.command()?).await.with_context(|| self.finding.slug.clone())
+    pub async fn carry_out(&self, remedy: &Remedy) -> Result<Ran> {
+        self.save_files(remedy)?;
+        let command = remedy.command.as_deref().with_context(|| format!("{:?} has no command", remedy.title))?;
+        self.succeed(command).await.with_context(|| remedy.title.clone())
     }
 
-    /// Runs the command that it says to verify with, until it exits with 0 and prints what is wanted.
+    /// Runs the commands of a finding that only look, which must exit with 0, up to the first that changes something.
+    ///
+    /// # Errors
+    /// If one fails.
+    pub async fn look_first(&self, finding: &Finding) -> Result<()> {
+        for remedy in finding.remedies.iter().take_while(|remedy| !remedy.mutates()) {
+            if let Some(command) = &remedy.command {
+                self.succeed(command).await.with_context(|| remedy.title.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the command that a remedy says to verify with, until it exits with 0 and prints what is wanted.
     ///
     /// # Errors
     /// If it says no command.
-    pub async fn verify(&self, shell: &Shell, wanted: impl Fn(&Ran) -> bool) -> Result<Ran> {
-        let commands = self.remedy.verify.as_deref().map(commands_in).unwrap_or_default();
-        let command = *commands.first().with_context(|| format!("no command to verify {:?}", self.remedy))?;
-        let looked = crate::wait::wait_for(format!("this to be verified: {}", self.remedy.title), async || {
-            let ran = shell.run(command).await?;
+    pub async fn verify(&self, remedy: &Remedy, wanted: impl Fn(&Ran) -> bool) -> Result<Ran> {
+        let commands = remedy.verify.as_deref().map(commands_in).unwrap_or_default();
+        let command = *commands.first().with_context(|| format!("no command to verify {remedy:?}"))?;
+        let looked = crate::wait::wait_for(format!("this to be verified: {}", remedy.title), async || {
+            let ran = self.run(command).await?;
             ensure!(ran.status == 0 && wanted(&ran), "{command}: {}", ran.all());
             Ok::<_, anyhow::Error>(ran)
         });
         Ok(looked.await)
     }
 
-    /// Runs the command that it says to take it back with and that has this word, which must exit with 0.
+    /// Runs the command that a remedy says to take it back with and that has this word, which must exit with 0.
     ///
     /// # Errors
     /// If it says no such command, or it fails.
-    pub async fn undo(&self, shell: &Shell, word: &str) -> Result<Ran> {
-        let commands = self.remedy.undo.as_deref().map(commands_in).unwrap_or_default();
+    pub async fn undo(&self, remedy: &Remedy, word: &str) -> Result<Ran> {
+        let commands = remedy.undo.as_deref().map(commands_in).unwrap_or_default();
         let command = commands.into_iter().find(|command| command.contains(word));
-        shell.succeed(command.with_context(|| format!("no command with {word} to undo {:?}", self.remedy))?).await
+        self.succeed(command.with_context(|| format!("no command with {word} to undo {remedy:?}"))?).await
     }
 }
 

@@ -39,13 +39,15 @@ pub enum Tool {
     Transactions,
     /// `kafka-acls`.
     Acls,
+    /// `kafka-broker-api-versions`.
+    BrokerApiVersions,
     /// `zookeeper-shell`.
     ZooKeeperShell,
 }
 
 impl Tool {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Topics,
         Self::ConsumerGroups,
         Self::LeaderElection,
@@ -56,6 +58,7 @@ impl Tool {
         Self::MetadataQuorum,
         Self::Transactions,
         Self::Acls,
+        Self::BrokerApiVersions,
         Self::ZooKeeperShell,
     ];
 
@@ -73,6 +76,7 @@ impl Tool {
             Self::MetadataQuorum => "kafka-metadata-quorum.sh",
             Self::Transactions => "kafka-transactions.sh",
             Self::Acls => "kafka-acls.sh",
+            Self::BrokerApiVersions => "kafka-broker-api-versions.sh",
             Self::ZooKeeperShell => "zookeeper-shell.sh",
         }
     }
@@ -110,6 +114,8 @@ impl Tool {
             Self::Transactions => "org.apache.kafka.tools.TransactionsCommand",
             Self::Acls if release == Release::V4_1_1 => "org.apache.kafka.tools.AclCommand",
             Self::Acls => "kafka.admin.AclCommand",
+            Self::BrokerApiVersions if release == Release::V4_1_1 => "org.apache.kafka.tools.BrokerApiVersionsCommand",
+            Self::BrokerApiVersions => "kafka.admin.BrokerApiVersionsCommand",
             Self::ZooKeeperShell => "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka",
         }
     }

@@ -11,5 +11,6 @@ mod with_kafkas_tools {
     mod consumers;
     mod damage;
     mod heal;
+    mod offered;
     mod read;
 }

@@ -3,6 +3,8 @@
 //! All tests are in one binary and below one module: one link, clusters shared between them, and
 //! `--skip on_real_kafka::` leaves them out.
 
+mod remedies_ran;
+
 mod on_real_kafka {
     mod broker_killed;
     mod broker_paused;
@@ -18,6 +20,7 @@ mod on_real_kafka {
     mod incidents_1_and_3;
     mod looking_further;
     mod refused_commits;
+    mod remedies;
     mod rolling_restart;
     mod shared;
     mod watch;

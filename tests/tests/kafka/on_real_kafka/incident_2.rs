@@ -53,11 +53,12 @@ async fn no_leader_although_an_in_sync_replica_is_alive() -> Result<()> {
 
     // The first remedy: safe, and enough.
     let finding = staged.break_it(14).await?;
-    let remedy = finding.remedies.first().context("a remedy")?;
+    let shell = Shell::of(cluster.release())?;
+    shell.look_first(&finding).await?;
+    let remedy = finding.remedies.iter().find(|remedy| remedy.mutates()).context("a remedy")?;
     let command = remedy.command.as_deref().context("a command")?;
     ensure!(command.contains("kafka-leader-election.sh") && command.contains("--election-type preferred"), "{command}");
     ensure!(remedy.risk < Risk::Loses, "{remedy:#?}");
-    let shell = Shell::of(cluster.release())?;
     let ran = shell.succeed(command).await?;
     ensure!(ran.printed.contains("Successfully completed leader election"), "{}", ran.all());
     staged.is_healed().await?;
@@ -133,6 +134,8 @@ impl Staged<'_> {
         let serves = format!("Broker {stays} still serves it");
         ensure!(evidence.contains(&views) && evidence.contains(&serves), "{evidence}");
         ensure!(finding.sentence.contains("alive and in sync"), "{}", finding.sentence);
+        let served = watched.until_open("served-but-not-found").await;
+        ensure!(served.brokers.contains(stays) && served.partitions == [*partition], "{served:#?}");
         Ok(finding)
     }
 
@@ -142,7 +145,7 @@ impl Staged<'_> {
             .until("the group to be served by the replica that was alive all the time", |now| {
                 let said = now.report.partition(self.partition).ok_or("no such partition")?;
                 let others_work = now.report.partitions.iter().all(|one| works(one.status));
-                let closed = open(now, SLUG).is_none();
+                let closed = open(now, SLUG).is_none() && open(now, "served-but-not-found").is_none();
                 let healed = others_work && closed && said.leader == Some(self.stays);
                 if healed { Ok(()) } else { Err(format!("closed: {closed}, {said:#?}")) }
             })

@@ -4,16 +4,19 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use unstuck_diagnosis::plan::Wish;
 use unstuck_diagnosis::report::{Finding, Status};
-use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC};
+use unstuck_diagnosis::{BrokerId, GroupId, OFFSETS_TOPIC, Published};
 use unstuck_tests::cluster::{Cluster, Options};
 use unstuck_tests::consumers::{RustConsumer, RustProducer};
 use unstuck_tests::drills::Watched;
 use unstuck_tests::groups::ids_on_every_partition;
 use unstuck_tests::jars::Release;
 use unstuck_tests::remedies::open;
+use unstuck_tests::shell::Shell;
 use unstuck_tests::wait::wait_for;
 
+use super::remedies::completed;
 use super::shared::works;
 
 const PARTITIONS: usize = 50;
@@ -47,6 +50,7 @@ async fn the_only_replicas_are_on_the_broker_that_dies(release: Release) -> Resu
     let watched = Watched::start(cluster.addresses());
     watched.until_worst(Status::AtRisk).await;
     is_warned_of(&watched, ids.len() + 1).await?;
+    let shell = Shell::of(release)?;
 
     watched.forget();
     cluster.kill(LOST)?;
@@ -65,6 +69,56 @@ async fn the_only_replicas_are_on_the_broker_that_dies(release: Release) -> Resu
     watched.until_closed("data-partition-without-leader").await;
     goes_on(&consumer).await;
     cluster.commit_for(&ids, "orders").await?;
+
+    raised_and_taken_back(&watched, &shell).await?;
+    raised_and_spread(&watched, &shell).await?;
+    watched.until_worst(Status::Working).await;
+    // What it was raised for: the broker may go.
+    watched.forget();
+    cluster.kill(LOST)?;
+    watched
+        .until("all coordinators to be on other brokers", |now| {
+            let wrong = now.report.partitions.iter().find(|one| !works(one.status) || one.leader == Some(LOST));
+            wrong.map_or(Ok(()), |one| Err(format!("{}: {:?} {:?}", one.partition, one.leader, one.status)))
+        })
+        .await;
+    ensure!(!watched.seen().contains(&Status::Stuck), "{:?} once there were three replicas", watched.seen());
+    cluster.commit_for(&ids, "orders").await?;
+    goes_on(&consumer).await;
+    Ok(())
+}
+
+/// The replication factor is raised as the report offers, which closes the warning, and taken back as it offers too.
+async fn raised_and_taken_back(watched: &Watched, shell: &Shell) -> Result<()> {
+    let raise = watched.offered("replication-factor-1", &["raise.json", "--execute"]).await.remedy;
+    shell.carry_out(&raise).await?;
+    shell.verify(&raise, |ran| completed(ran) == PARTITIONS).await?;
+    watched.until_closed("replication-factor-1").await;
+    shell.undo(&raise, "rollback.json").await?;
+    watched
+        .until("the warning to be back", |now| {
+            let partitions = open(now, "replication-factor-1").map_or(0, |finding| finding.partitions.len());
+            if partitions == PARTITIONS { Ok(()) } else { Err(partitions) }
+        })
+        .await;
+    Ok(())
+}
+
+/// The plan that moves coordinators to the other brokers as well, and the election that follows.
+async fn raised_and_spread(watched: &Watched, shell: &Shell) -> Result<()> {
+    let plan = watched.until("a plan", |now| now.plan(Wish::RaiseBalanced).map_err(|refused| refused.why)).await;
+    shell.carry_out(&plan.remedy).await?;
+    shell.verify(&plan.remedy, |ran| completed(ran) == plan.changes.len()).await?;
+    let then = plan.then.context("an election follows")?;
+    shell.carry_out(&then).await?;
+    watched
+        .until("every broker to lead a third", |now| {
+            let leads = |broker| now.report.partitions.iter().filter(|one| one.leader == Some(broker)).count();
+            let leads = [leads(1), leads(2), leads(3)];
+            if leads.iter().all(|count| (16..=17).contains(count)) { Ok(()) } else { Err(format!("{leads:?}")) }
+        })
+        .await;
+    watched.until_closed("replication-factor-1").await;
     Ok(())
 }
 
@@ -80,8 +134,20 @@ async fn is_warned_of(watched: &Watched, groups: usize) -> Result<()> {
     ensure!(finding.partitions.len() == PARTITIONS, "{finding:#?}");
     let evidence: String = finding.evidence.iter().map(|one| one.text.as_str()).collect();
     ensure!(evidence.contains("data topics does not protect groups"), "{evidence}");
-    let raise = finding.remedies.first().context("a remedy")?;
-    ensure!(raise.title.contains("reassignment") && raise.command.is_some(), "{raise:#?}");
+    // Who would stop with each broker, said beforehand.
+    let said = |broker| {
+        watched.until(format!("what stops with broker {broker}"), move |now: &Published| {
+            let report = now.report.broker(broker).ok_or("no such broker")?;
+            let stops = report.if_it_stops.clone().ok_or("nothing is said")?;
+            if stops.data_partitions.is_some() { Ok(stops) } else { Err("data partitions are not known") }
+        })
+    };
+    let stops = said(LOST).await;
+    ensure!(stops.loses_leader.partitions.len() == PARTITIONS && stops.loses_leader.groups == groups, "{stops:#?}");
+    let named = stops.data_named.iter().map(|one| (one.topic.as_str(), one.partition));
+    ensure!(stops.data_partitions == Some(1) && named.eq([("logs", 1)]), "{stops:#?}");
+    let other = said(1).await;
+    ensure!(other.loses_leader.partitions.is_empty() && other.data_partitions == Some(1), "{other:#?}");
     Ok(())
 }
 
