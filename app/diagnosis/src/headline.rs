@@ -159,12 +159,6 @@ fn culprit(findings: &[Finding]) -> String {
         "listener-missing" => "Leaders have no address on this listener".to_owned(),
         "coordinator-loading" => format!("{brokers} {verb} loading"),
         "no-controller" => "There is no controller".to_owned(),
-        "broker-renumbered" | "broker-ids-unknown" if !worst.brokers.is_empty() => {
-            format!("{brokers} {verb} known to nobody any more")
-        }
-        "log-dir-failed" if !worst.brokers.is_empty() => {
-            format!("A log directory of {} has failed", words::brokers(&worst.brokers))
-        }
         _ => "Leadership is changing".to_owned(),
     }
 }
