@@ -72,31 +72,6 @@ pub(crate) async fn plan(
     Ok(Ok(answer.plan))
 }
 
-/// Asks `server` for a plan, or why it refuses one.
-pub(crate) async fn plan(
-    server: &str,
-    cluster: Option<&str>,
-    wish: Wish,
-    timeout: Duration,
-) -> Result<Result<Plan, Refusal>, Failure> {
-    let client = Client::builder().timeout(timeout).build().map_err(|error| could_not_look(server, &words(&error)))?;
-    let server = Server { named: server, base: base_url("--server", server, "unstuck serve")?, client };
-    let cluster = server.cluster(cluster).await?;
-    let broker = if let Wish::Evacuate(broker) = wish { format!("?broker={broker}") } else { String::new() };
-    let url = server.url(&format!("api/v1/clusters/{cluster}/plans/{}{broker}", wish.slug()))?;
-    let response = server.client.get(url).send().await;
-    let response = response.map_err(|error| could_not_look(server.named, &words(&error)))?;
-    let refused = response.status() == StatusCode::CONFLICT;
-    if refused {
-        let problem: Problem = response.json().await.map_err(|_| server.not_an_unstuck("another kind of answer"))?;
-        return Ok(Err(Refusal { why: problem.detail.into(), advice: problem.advice.into() }));
-    }
-    let body = server.body(Ok(response)).await?;
-    let answer: PlanAnswer =
-        serde_json::from_str(&body).map_err(|_| server.not_an_unstuck("another kind of answer"))?;
-    Ok(Ok(answer.plan))
-}
-
 /// The address that was typed for `option`, as one that paths are joined to; `what` answers there.
 pub(crate) fn base_url(option: &str, server: &str, what: &str) -> Result<Url, Failure> {
     let wrong = |why: &str| {
