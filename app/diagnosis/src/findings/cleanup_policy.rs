@@ -110,7 +110,12 @@ mod tests {
           outlook: Coordinators still have the offsets in memory; what is older than retention.ms is gone from the log.
           seen: Broker 1 tells cleanup.policy=compact,delete; Kafka creates it with compact.
           -> Let it compact again: Nothing more is deleted then. What has been deleted stays so; groups that still run write their offsets anew.
+             if (not known): offsets of groups that do not run now are kept elsewhere, should they be needed
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config cleanup.policy=compact
+             changes: the topic's cleanup.policy, at once and without a restart
+             verify: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe` shows cleanup.policy=compact, and this finding closes
+             undo: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config 'cleanup.policy=[compact,delete]'`, though nothing speaks for it
+          avoid: Do not restart brokers or move leaders before the policy is compact and groups have committed again: A coordinator that loads its partition reads only what is left.
         ");
     }
 

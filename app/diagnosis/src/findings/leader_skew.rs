@@ -173,8 +173,12 @@ mod tests {
         [warning] Broker 1 (127.0.0.1:9001) coordinates 8 of 9 partitions of __consumer_offsets; with 3 brokers its share is 3.
           seen: It is the first replica, so the preferred leader, of 3 partitions; 5 of those that it leads prefer another leader, which is in sync.
           -> Let the preferred leaders lead again: Each of them is in sync, so nothing can be lost. Where auto.leader.rebalance.enable is on, the controller does it by itself.
+             if (met): each preferred leader is in sync and live
              $ echo '{"partitions":[{"topic":"__consumer_offsets","partition":1},{"topic":"__consumer_offsets","partition":2},{"topic":"__consumer_offsets","partition":4},{"topic":"__consumer_offsets","partition":5},{"topic":"__consumer_offsets","partition":7}]}' > elect.json && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --path-to-json-file elect.json
-             ! Groups on these partitions pause for a moment while their coordinator moves.
+             changes: the leader, and so the coordinator, of 5 partitions
+             ! (groups may pause for a moment) Groups on these partitions pause for a moment while their coordinator moves.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows each leader as the first of its replicas
+             undo: none needed: whoever leads holds the same data
         "#);
     }
 
@@ -184,11 +188,23 @@ mod tests {
         [warning] Broker 1 (127.0.0.1:9001) coordinates 8 of 9 partitions of __consumer_offsets and 1 of 1 known group; with 3 brokers its share is 3.
           seen: It is the first replica, so the preferred leader, of 8 partitions; 0 of those that it leads prefer another leader, which is in sync.
           -> Put the replicas into an order that spreads the leaders: 5 partitions get the same replicas in another order, which spreads the leaders: nothing is copied. Partitions led afterwards: broker 1: 3 (now 8), broker 2: 3 (now 0), broker 3: 3 (now 1).
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             file raise-balanced.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise-balanced.json --execute
-             ! Nothing is copied; groups on 5 partitions pause when their coordinator moves, at the next election of preferred leaders.
+             changes: the order of the replicas of 5 partitions; nothing is copied
+             ! (groups may pause for a moment) Nothing is copied; groups on 5 partitions pause when their coordinator moves, at the next election of preferred leaders.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise-balanced.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise-balanced.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Then let the preferred leaders lead: Until then the present leaders go on. Where auto.leader.rebalance.enable is on, the controller does it by itself within minutes; the command chooses the hour.
+             if (not known): the reassignment is complete
              $ echo '{"partitions":[{"topic":"__consumer_offsets","partition":0},{"topic":"__consumer_offsets","partition":1},{"topic":"__consumer_offsets","partition":2},{"topic":"__consumer_offsets","partition":3},{"topic":"__consumer_offsets","partition":4}]}' > elect.json && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --path-to-json-file elect.json
-             ! Groups on these partitions pause for a moment while their coordinator moves.
+             changes: the leader, and so the coordinator, of 5 partitions
+             ! (groups may pause for a moment) Groups on these partitions pause for a moment while their coordinator moves.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows each leader as the first of its replicas
+             undo: none needed: whoever leads holds the same data
         "#);
     }
 

@@ -135,16 +135,29 @@ mod tests {
     #[test]
     fn two_copies_and_two_demanded() {
         let sample = Sample::kraft(3, 3, 2).min_isr(2).group_on(0, "orders");
-        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
+        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @r#"
         [warning] Any broker that stops, even for a restart, stops commits on its partitions: all 3 partitions of __consumer_offsets (1 known group) have as many replicas as min.insync.replicas demands.
           seen: Replicas: 2; effective min.insync.replicas: 2.
           -> Raise the replication factor to 3 by a reassignment; leaders stay: 3 partitions get 3 replicas: 3 replicas are copied, 3 MB in all, nothing is moved away, and whoever leads now goes on leading. Partitions led as now: broker 1: 1, broker 2: 1, broker 3: 1. Throttled to 10 MB/s for each broker, copying takes about a second.
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             if (met): the disks of the brokers that get replicas have room for them (broker 1 needs 1 MB, broker 2 needs 1 MB, broker 3 needs 1 MB)
+             file raise.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
-             ! Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             changes: the lists of replicas of 3 partitions; 3 replicas are copied
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Ask for 1 replica in sync: One broker may then be missing without stopping commits.
+             if (met): no partition of the topic is without a leader (eligible replicas are forgotten)
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config min.insync.replicas=1
-             ! A commit counts once the leader alone has it: while no other replica is in sync, a crash of the leader loses it.
-        ");
+             changes: the topic's own min.insync.replicas, to 1, at once and without a restart
+             ! (less safe while it lasts) A commit counts once the leader alone has it: while no other replica is in sync, a crash of the leader loses it.
+             verify: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe` shows min.insync.replicas=1, and this finding closes
+             undo: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --delete-config min.insync.replicas`
+        "#);
     }
 
     #[test]
@@ -155,6 +168,9 @@ mod tests {
           seen: Replicas: 3; effective min.insync.replicas: 3.
           -> Ask for 2 replicas in sync: One broker may then be missing without stopping commits.
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config min.insync.replicas=2
+             changes: the topic's own min.insync.replicas, to 2, at once and without a restart
+             verify: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe` shows min.insync.replicas=2, and this finding closes
+             undo: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --delete-config min.insync.replicas`
         ");
     }
 

@@ -207,11 +207,24 @@ mod tests {
         [warning] Broker 2 holds all of __consumer_offsets: when it stops, every group stops (1 known group).
           seen: All 3 partitions have their replicas on broker 2; brokers 1 and 3 live and hold none.
           -> Raise the replication factor to 3, and spread the leaders as well: 3 partitions get 3 replicas and an order that spreads the leaders: 6 replicas are copied, 6 MB in all, nothing is moved away. Partitions led afterwards: broker 1: 1 (now 0), broker 2: 1 (now 3), broker 3: 1 (now 0). Throttled to 10 MB/s for each broker, copying takes about a second.
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             if (met): the disks of the brokers that get replicas have room for them (broker 1 needs 3 MB, broker 3 needs 3 MB)
+             file raise-balanced.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise-balanced.json --execute --throttle 10000000
-             ! Copying costs network and disks, up to the throttle; groups on 2 partitions pause when their coordinator moves, at the next election of preferred leaders.
+             changes: the lists of replicas of 3 partitions; 6 replicas are copied
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; groups on 2 partitions pause when their coordinator moves, at the next election of preferred leaders.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise-balanced.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise-balanced.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Then let the preferred leaders lead: Until then the present leaders go on. Where auto.leader.rebalance.enable is on, the controller does it by itself within minutes; the command chooses the hour.
+             if (not known): the reassignment is complete
              $ echo '{"partitions":[{"topic":"__consumer_offsets","partition":0},{"topic":"__consumer_offsets","partition":1}]}' > elect.json && kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --path-to-json-file elect.json
-             ! Groups on these partitions pause for a moment while their coordinator moves.
+             changes: the leader, and so the coordinator, of 2 partitions
+             ! (groups may pause for a moment) Groups on these partitions pause for a moment while their coordinator moves.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows each leader as the first of its replicas
+             undo: none needed: whoever leads holds the same data
         "#);
     }
 
@@ -219,29 +232,51 @@ mod tests {
     fn three_of_five_hold_all() {
         let report = all_on(Sample::kraft(5, 3, 3), 3, &[1, 2, 3]).report();
         assert!(!slugs(&report).contains(&super::BROKER.to_owned()));
-        insta::assert_snapshot!(text(&report, super::FEW), @"
+        insta::assert_snapshot!(text(&report, super::FEW), @r#"
         [info] Brokers 1, 2 and 3 hold all of __consumer_offsets; other brokers hold nothing of it.
           seen: All 3 partitions have their replicas on brokers 1, 2 and 3; brokers 4 and 5 live and hold none.
           -> Spread the replicas of __consumer_offsets over brokers and racks: 2 partitions get another list of replicas: 3 replicas are copied, 3 MB in all. Partitions led afterwards: broker 1: 1 (now 3), broker 2: 0, broker 3: 0, broker 4: 1 (now 0), broker 5: 1 (now 0). Throttled to 10 MB/s for each broker, copying takes about a second.
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             if (met): the disks of the brokers that get replicas have room for them (broker 4 needs 2 MB, broker 5 needs 1 MB)
+             file spread.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file spread.json --execute --throttle 10000000
-             ! Copying costs network and disks, up to the throttle; groups on 1 partition pause for a moment when their coordinator moves, at the end of the copying.
+             changes: the lists of replicas of 2 partitions; 3 replicas are copied
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; groups on 1 partition pause for a moment when their coordinator moves, at the end of the copying.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file spread.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file spread.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Then let the preferred leaders lead: Until then the present leaders go on. Where auto.leader.rebalance.enable is on, the controller does it by itself within minutes; the command chooses the hour.
+             if (not known): the reassignment is complete
              $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9001 --election-type preferred --topic __consumer_offsets --partition 0
-             ! Groups on these partitions pause for a moment while their coordinator moves.
-        ");
+             changes: the leader, and so the coordinator, of 1 partition
+             ! (groups may pause for a moment) Groups on these partitions pause for a moment while their coordinator moves.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows each leader as the first of its replicas
+             undo: none needed: whoever leads holds the same data
+        "#);
     }
 
     #[test]
     fn one_rack_holds_all_copies() {
         let sample = Sample::kraft(4, 2, 2).rack(1, "a").rack(2, "a").rack(3, "b").rack(4, "b");
-        insta::assert_snapshot!(text(&sample.report(), super::RACK), @"
+        insta::assert_snapshot!(text(&sample.report(), super::RACK), @r#"
         [warning] All copies of partition 0 of __consumer_offsets lie in rack a: when it fails, nobody can take over.
           seen: Partition 0: replicas [1, 2].
           seen: Racks of live brokers: a and b.
           -> Spread the replicas of __consumer_offsets over brokers and racks: 1 partition gets another list of replicas: 1 replica is copied, 1 MB in all. Partitions led as now: broker 1: 1, broker 2: 1, broker 3: 0, broker 4: 0. Throttled to 10 MB/s for each broker, copying takes about a second.
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             if (met): the disks of the brokers that get replicas have room for them (broker 4 needs 1 MB)
+             file spread.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file spread.json --execute --throttle 10000000
-             ! Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
-        ");
+             changes: the lists of replicas of 1 partition; 1 replica is copied
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file spread.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file spread.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
+        "#);
     }
 
     #[test]

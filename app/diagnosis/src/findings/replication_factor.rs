@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn one_copy_on_three_brokers() {
         let sample = Sample::kraft(3, 6, 1).group_on(0, "orders").group_on(3, "billing").group_on(1, "mail");
-        insta::assert_snapshot!(text(&sample.report(), super::ONE), @"
+        insta::assert_snapshot!(text(&sample.report(), super::ONE), @r#"
         [warning] __consumer_offsets has replication factor 1: each broker that stops takes its groups with it (3 groups in all).
           seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
           seen: Without broker 1: 2 partitions and 2 groups stand still.
@@ -226,23 +226,43 @@ mod tests {
           seen: Groups at risk: billing-3, mail-1, orders-2.
           seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
           -> Raise the replication factor to 3 by a reassignment; leaders stay: 6 partitions get 3 replicas: 12 replicas are copied, 12 MB in all, nothing is moved away, and whoever leads now goes on leading. Partitions led as now: broker 1: 2, broker 2: 2, broker 3: 2. Throttled to 10 MB/s for each broker, copying takes about a second.
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             if (met): the disks of the brokers that get replicas have room for them (broker 1 needs 4 MB, broker 2 needs 4 MB, broker 3 needs 4 MB)
+             file raise.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
-             ! Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             changes: the lists of replicas of 6 partitions; 12 replicas are copied
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: It counts only when the topic is created. Alone, it changes nothing for a topic that exists.
-        ");
+          avoid: Do not delete __consumer_offsets to have it created anew: Every committed offset of every group would be gone. Adding replicas needs no deletion.
+        "#);
     }
 
     #[test]
     fn two_copies_on_three_brokers() {
-        insta::assert_snapshot!(text(&Sample::kraft(3, 6, 2).report(), super::LOW), @"
+        insta::assert_snapshot!(text(&Sample::kraft(3, 6, 2).report(), super::LOW), @r#"
         [warning] __consumer_offsets has replication factor 2; 3 would survive two failures.
           seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
           seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
           -> Raise the replication factor to 3 by a reassignment; leaders stay: 6 partitions get 3 replicas: 6 replicas are copied, 6 MB in all, nothing is moved away, and whoever leads now goes on leading. Partitions led as now: broker 1: 2, broker 2: 2, broker 3: 2. Throttled to 10 MB/s for each broker, copying takes about a second.
+             if (met): all brokers that hold or get replicas answer
+             if (met): there is a controller
+             if (met): no reassignment of __consumer_offsets is under way
+             if (met): the disks of the brokers that get replicas have room for them (broker 1 needs 2 MB, broker 2 needs 2 MB, broker 3 needs 2 MB)
+             file raise.json: the lists of replicas afterwards
+             file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
-             ! Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             changes: the lists of replicas of 6 partitions; 6 replicas are copied
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --verify` says "completed" for every partition, and takes the throttle away
+             undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: It counts only when the topic is created. Alone, it changes nothing for a topic that exists.
-        ");
+          avoid: Do not delete __consumer_offsets to have it created anew: Every committed offset of every group would be gone. Adding replicas needs no deletion.
+        "#);
     }
 
     #[test]
@@ -276,6 +296,7 @@ mod tests {
           seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
           -> Raise it to 3 by a reassignment, as soon as that is possible: Not now: Replication factor 3 needs 3 live brokers, and 1 is live; brokers 1 and 2 are not live. Start the missing brokers first, or add one.
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: It counts only when the topic is created. Alone, it changes nothing for a topic that exists.
+          avoid: Do not delete __consumer_offsets to have it created anew: Every committed offset of every group would be gone. Adding replicas needs no deletion.
         ");
     }
 

@@ -114,8 +114,12 @@ mod tests {
         [warning] __consumer_offsets may elect a leader that is not in sync: the failover that needs it loses committed offsets.
           seen: Broker 1 tells unclean.leader.election.enable=true for __consumer_offsets.
           -> Forbid unclean elections for this topic: A partition without an in-sync replica then waits for one instead of going on with older offsets.
+             if (met): no partition waits for an unclean election right now
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config unclean.leader.election.enable=false
+             changes: the topic's own setting, at once and without a restart
              ! If every in-sync replica is lost, groups stand still until somebody brings one back, or decides to lose it.
+             verify: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe` shows unclean.leader.election.enable=false, and this finding closes
+             undo: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --delete-config unclean.leader.election.enable`
         ");
     }
 

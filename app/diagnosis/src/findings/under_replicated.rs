@@ -169,7 +169,9 @@ mod tests {
              $ kafka-log-dirs.sh --bootstrap-server 127.0.0.1:9001 --describe --broker-list 3 --topic-list __consumer_offsets
           -> Take away a throttle that a reassignment left behind: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file FILE.json --verify` does that, with the file of that reassignment; follower.replication.throttled.rate on the broker shows one.
           -> Restart broker 3 if its fetcher has died: It fetches anew, and joins the ISR when it has caught up.
-             ! Groups that it coordinates pause until others have taken over.
+             if (met): no partition of __consumer_offsets depends on it alone
+             ! (groups may pause for a moment) Groups that it coordinates pause until others have taken over.
+             verify: the finding closes: the broker is in every ISR again
         ");
     }
 
