@@ -96,6 +96,7 @@ fn explain(
         .iter()
         .filter_map(|partition| context.verdicts.get(partition)?.expected_by.as_ref())
         .max_by_key(|bound| bound.at);
+    let due = context.facts.election_bound(context.facts.silent_since(leader));
     if successors.is_empty() {
         finding.outlook = Some(format!("It will not heal by itself: stuck until broker {leader} is back."));
         finding.evidence.push(seen_("No other in-sync replica lives.".to_owned()));
@@ -103,8 +104,10 @@ fn explain(
         finding.avoid.push(never_restart_the_others("the other coordinators work, and a restart stops theirs too."));
     } else if !enough {
         finding.outlook = Some(format!(
-            "{} can be elected, but then too few in-sync replicas remain for commits (min.insync.replicas).",
-            capital(&words::brokers(successors))
+            "{} {} {}, but then too few in-sync replicas remain for commits (min.insync.replicas).",
+            capital(&words::brokers(successors)),
+            if context.facts.past(&due) { "should have been elected" } else { "can be elected" },
+            super::by(&due)
         ));
         finding.remedies.push(start(context, leader));
     } else if let Some(bound) = bound {
@@ -125,7 +128,12 @@ fn explain(
     } else {
         finding.outlook = Some(match &context.facts.controller {
             Controller::Gone(why) => format!("Nobody can elect another leader: {why}."),
-            _ => "The time for an election has passed, and none came.".to_owned(),
+            Controller::Known(id) => format!(
+                "An election was due {}, and none came. The controller, {} {id}, should have noticed.",
+                super::by(&due),
+                if context.facts.kraft == Some(false) { "broker" } else { "node" }
+            ),
+            _ => format!("An election was due {}, and none came.", super::by(&due)),
         });
         finding.remedies.push(start(context, leader));
         finding.remedies.push(look_at_controller(context));

@@ -5,6 +5,7 @@
 
 use super::ways_out::then_restart;
 use super::{Context, Rule, capital, cause, finding, likely, seen_};
+use crate::facts::Controller;
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
@@ -86,7 +87,13 @@ fn explain(context: &Context<'_, '_>, leader: BrokerId, partitions: Vec<Partitio
         Some(bound) => {
             format!("It answers again, or the cluster drops it, {}. Then Unstuck says more.", super::by(bound))
         }
-        None => "The session time-out has passed. It will not heal by itself unless the process wakes up.".to_owned(),
+        None => match &context.facts.controller {
+            Controller::Gone(why) => format!("Nobody can elect another leader: {why}."),
+            _ => format!(
+                "It should have answered, or been dropped, {}. It will not heal by itself unless the process wakes up.",
+                super::by(&context.facts.election_bound(since))
+            ),
+        },
     });
     if bound.is_some() {
         finding.remedies.push(

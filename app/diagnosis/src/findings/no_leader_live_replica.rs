@@ -9,7 +9,7 @@ use super::{Context, Rule, capital, finding, likely, not_seen, seen_};
 use crate::commands::Election;
 use crate::facts::Controller;
 use crate::handbook::Entry;
-use crate::report::{BrokerState, Finding, Remedy, Risk, Severity, Status};
+use crate::report::{Bound, BrokerState, Finding, Remedy, Risk, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
@@ -104,7 +104,13 @@ fn explain(
         .max_by_key(|bound| bound.at);
     finding.outlook = Some(match bound {
         Some(bound) => format!("A leader should be elected {}. If not, it will not heal by itself.", super::by(bound)),
-        None => "It will not heal by itself: the time for an election has passed.".to_owned(),
+        None if !context.facts.can_elect() => "It will not heal by itself: nobody can elect a leader.".to_owned(),
+        None => {
+            format!(
+                "An election was due {}, and none came: it will not heal by itself.",
+                super::by(&due(context, &partitions))
+            )
+        }
     });
     finding.evidence = evidence(context, candidates, isr_hidden, stuck, &partitions);
     if stuck && rejoining {
@@ -119,6 +125,13 @@ fn explain(
     finding.brokers = candidates.to_vec();
     finding.partitions = partitions;
     finding
+}
+
+/// The time by which a leader should have been elected.
+fn due(context: &Context<'_, '_>, partitions: &[PartitionId]) -> Bound {
+    let memories = partitions.iter().filter_map(|id| context.facts.memory.partitions.get(id));
+    let since = memories.filter_map(|memory| memory.candidate_since.max(memory.leaderless_since)).max();
+    context.facts.election_bound(since.unwrap_or(context.facts.now))
 }
 
 fn evidence(

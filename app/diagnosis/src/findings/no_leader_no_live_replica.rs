@@ -80,7 +80,8 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
     } else if only {
         format!("{} held the only replica of {} and is down.", capital(&who), context.reach(&partitions))
     } else {
-        format!("No leader, and the in-sync replicas are down ({who}): {}.", context.reach(&partitions))
+        let what = if elr(context, &partitions) { "eligible leader replicas" } else { "in-sync replicas" };
+        format!("No leader, and the {what} are down ({who}): {}.", context.reach(&partitions))
     };
     let mut finding = finding(SLUG, Severity::Outage, sentence);
     finding.outlook = Some(match eligible {
@@ -91,6 +92,12 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
     finding.evidence.extend(partitions.first().map(|&partition| context.everyone_says_no_leader(partition)));
     for &broker in eligible {
         finding.evidence.push(seen_(format!("{}: {}.", capital(&context.broker(broker)), context.trouble(broker))));
+    }
+    if elr(context, &partitions) && !eligible.is_empty() {
+        finding.evidence.push(seen_(format!(
+            "The ISR is empty; eligible leader replicas (ELR): {}. An election of one of them loses nothing.",
+            words::ids(eligible)
+        )));
     }
     if replicas.len() > 1 && !eligible.is_empty() {
         let behind: Vec<_> = replicas.iter().copied().filter(|id| !eligible.contains(id)).collect();
@@ -112,6 +119,12 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
     finding.brokers = eligible.to_vec();
     finding.partitions = partitions;
     finding
+}
+
+/// Whether it is the ELR (KIP-966) that tells who may lead.
+fn elr(context: &Context<'_, '_>, partitions: &[PartitionId]) -> bool {
+    let first = partitions.first().and_then(|id| context.facts.partitions.get(id));
+    first.is_some_and(|seen| seen.newest.isr.is_empty() && !seen.eligible.is_empty() && seen.newest.replicas.len() > 1)
 }
 
 fn remedies(
@@ -241,6 +254,12 @@ mod tests {
              undo: Impossible: when the old leader returns, it cuts its log to the new leader's.
           avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
         ");
+    }
+
+    #[test]
+    fn an_eligible_leader_replica_is_named_and_not_any_replica() {
+        let sample = Sample::kraft(3, 3, 3).eligible(0, &[1]).gone(1).no_leader(0, &[]);
+        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"");
     }
 
     #[test]
