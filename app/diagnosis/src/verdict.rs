@@ -105,6 +105,10 @@ pub(crate) fn judge(
         verdict = verdict.or_else(|| step.leader_outside_isr()).or_else(|| step.isr());
     }
     let mut verdict = verdict.unwrap_or_else(|| step.working());
+    if facts.stale && matches!(verdict.status, Status::Working | Status::AtRisk) {
+        // What nobody who answers has told may have changed since: never called working.
+        verdict = self::verdict(Status::Unknown, Cause::NotLookedYet);
+    }
     verdict.served_by = step.served_by();
     if verdict.shard == Shard::Unknown {
         let leader = seen.newest.leader.filter(|leader| facts.answering.contains(leader));

@@ -11,11 +11,24 @@ use crate::GroupId;
 use crate::memory::Memory;
 use crate::report::Report;
 use crate::sample::{Sample, text};
-use crate::snapshot::{GroupListing, ListedGroup, Observed, Why};
+use crate::snapshot::{
+    BootstrapAnswer, BootstrapSight, GroupListing, ListedGroup, Observed, SHARE_GROUP_STATE, TRANSACTION_STATE, Why,
+};
 
 /// Findings of clusters: the slug, and a cluster in which it is open.
 const CLUSTERS: &[(&str, fn() -> Sample)] = &[
+    ("advertised-address-looks-wrong", || {
+        let why = Why::NameNotFound("no such host".to_owned());
+        Sample::kraft(3, 6, 3).address(1, "kafka-1.internal:9092").trouble(1, why)
+    }),
     ("bootstrap-unusable", || Sample::empty().bootstrap("kafka:9092", Why::Refused)),
+    ("broker-counts-itself-out", || {
+        let mut sample = Sample::empty();
+        let answer = BootstrapAnswer { at: sample.now(), cluster_id: None, broker_count: 0, brokers: Vec::new() };
+        let sight = BootstrapSight { answer: Observed::Known(answer) };
+        sample.snapshot.bootstrap.insert("kafka:9092".to_owned(), sight);
+        sample.later(1).later(60)
+    }),
     ("broker-down", || Sample::kraft(4, 3, 1).gone(4)),
     ("broker-ids-unknown", || unknown_ids(3, 391)),
     ("broker-not-reachable", || Sample::kraft(3, 6, 1).never_reached(1)),
@@ -31,6 +44,9 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     }),
     ("ghost-group", ghost),
     ("groups-not-listed", || Sample::kraft(3, 3, 3).cluster_not_permitted()),
+    ("hanging-transaction", || {
+        Sample::kraft(3, 6, 3).producer_open(0, 4_711, 7_200).open_transaction(2, "billing-1", 4_711)
+    }),
     ("isr-below-min", || {
         Sample::kraft(3, 1, 3).group_on(0, "orders").min_isr(2).isr(0, &[1]).gone(2).gone(3).later(60)
     }),
@@ -44,6 +60,10 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     ("leader-lost", || Sample::kraft(3, 6, 1).group_on(0, "orders").gone(1)),
     ("leader-outside-isr", || Sample::zookeeper(3, 3, 2).later(2).isr(0, &[2]).epoch(0, 0).served_now(0).later(1)),
     ("leader-silent", || Sample::kraft(3, 6, 3).group_on(0, "orders").hung(1, 30)),
+    ("listener-missing", || {
+        let hidden = Sample::kraft(3, 3, 3).later(2).no_leader(0, &[1, 2, 3]);
+        hidden.partition_error(1, 0, 72).partition_error(2, 0, 72).partition_error(3, 0, 72).later(20)
+    }),
     ("log-dir-failed", || {
         Sample::kraft(3, 6, 1).later(2).no_leader(0, &[1]).offline_replica(0, 1).log_dir_error(1, 56).later(10)
     }),
@@ -67,13 +87,24 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     }),
     ("offsets-topic-missing", || Sample::kraft(3, 50, 3).group_on(0, "orders").later(60).absent().later(10)),
     ("partition-count-config-differs", || Sample::kraft(3, 6, 3).offsets_topic_num_partitions(2, 50)),
+    ("partition-large", || Sample::kraft(3, 6, 3).offsets_size(1, 0, 3_200_000_000)),
     ("placement-drift", || Sample::kraft(3, 60, 3).coordinators_use(50).later(20)),
     ("placement-foreign", || Sample::kraft(3, 50, 3).coordinators_are(2).later(20)),
+    ("reassignment-running", || Sample::kraft(3, 6, 1).reassigning(0, &[2], &[1]).gone(2).later(30)),
     ("replication-factor-1", || Sample::kraft(3, 6, 1).group_on(0, "orders")),
     ("replication-factor-low", || Sample::kraft(3, 6, 2).group_on(0, "orders")),
     ("served-but-not-found", || Sample::zookeeper(3, 3, 2).later(5).gone(2).no_leader(0, &[1]).later(20).served_now(0)),
+    ("share-coordinator-offline", || {
+        let sample = Sample::kraft(3, 3, 3).state_topic(SHARE_GROUP_STATE, 3, 3);
+        sample.state_no_leader(SHARE_GROUP_STATE, 0, &[1]).later(60)
+    }),
     ("stale-broker", || Sample::kraft(3, 3, 3).view(3, 0, Some(2), 4).later(20)),
+    ("state-topic-replication-factor", || Sample::kraft(3, 3, 3).state_topic(TRANSACTION_STATE, 6, 1)),
     ("topic-flaps", || Sample::kraft(3, 2, 3).later(60).epoch(0, 0).epoch(1, 0).later(1)),
+    ("transaction-coordinator-offline", || {
+        let sample = Sample::kraft(3, 3, 3).state_topic(TRANSACTION_STATE, 6, 1).later(5).gone(1).leaderless_after(1);
+        sample.state_no_leader(TRANSACTION_STATE, 0, &[1]).state_no_leader(TRANSACTION_STATE, 3, &[1]).later(20)
+    }),
     ("two-controllers", || Sample::zookeeper(3, 3, 3).names_controller(1, Some(1)).later(20)),
 ];
 

@@ -108,7 +108,7 @@ mod tests {
         let report = sample.report();
         insta::assert_snapshot!(text(&report, super::SLUG), @"
         [error] Broker 1 is loading partition 0 of __consumer_offsets.
-          outlook: It serves when it has read the partition. How long that takes depends on its size.
+          outlook: It serves when it has read the partition: 1.0 MB.
           seen: Asked as coordinator, broker 1 has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since 12:00:00 UTC.
           -> Wait: Restarting the broker begins the loading anew.
              verify: Unstuck says that the coordinator serves.

@@ -5,7 +5,7 @@
 
 use super::{Context, Rule, by, finding, likely, not_seen, seen_};
 use crate::handbook::Entry;
-use crate::report::{Bound, Evidence, Finding, Remedy, Risk, Severity};
+use crate::report::{Avoid, Bound, Evidence, Finding, Remedy, Risk, Severity};
 use crate::snapshot::OpenProducer;
 use crate::time::{after, clock, millis_between};
 use crate::{BrokerId, OFFSETS_TOPIC, PartitionId};
@@ -96,6 +96,10 @@ fn explain(
     finding.evidence.extend(coordinator_says(context, id));
     finding.evidence.push(not_seen("Which group it belongs to.".to_owned()));
     finding.remedies = remedies(context, leader, partition, producer);
+    finding.avoid.push(Avoid {
+        what: "Do not abort a transaction whose producer is alive and within its time-out".to_owned(),
+        why: "It ends it by itself, and aborting makes it read and write the same records again.".to_owned(),
+    });
     finding.partitions = vec![partition];
     finding.brokers = vec![leader];
     finding
@@ -178,6 +182,7 @@ mod tests {
              ! (loses data) Aborts the offsets in it: if the transaction did end elsewhere, that application reads these records again.
              verify: kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 describe-producers --topic __consumer_offsets --partition 0
              undo: Cannot be undone.
+          avoid: Do not abort a transaction whose producer is alive and within its time-out: It ends it by itself, and aborting makes it read and write the same records again.
         ");
     }
 
@@ -200,6 +205,7 @@ mod tests {
              ! (loses data) Aborts the offsets in it: if the transaction did end elsewhere, that application reads these records again.
              verify: kafka-transactions.sh --bootstrap-server 127.0.0.1:9001 describe-producers --topic __consumer_offsets --partition 0
              undo: Cannot be undone.
+          avoid: Do not abort a transaction whose producer is alive and within its time-out: It ends it by itself, and aborting makes it read and write the same records again.
         "#);
     }
 

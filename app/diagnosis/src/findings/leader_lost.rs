@@ -199,7 +199,7 @@ mod tests {
         let sample = Sample::kraft(3, 3, 3).min_isr(3).gone(1);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] Broker 1 (127.0.0.1:9001) is down: it coordinates partition 0 of __consumer_offsets.
-          outlook: Brokers 2 and 3 can be elected, but then too few in-sync replicas remain for commits (min.insync.replicas).
+          outlook: Brokers 2 and 3 can be elected by 12:00:13 UTC, but then too few in-sync replicas remain for commits (min.insync.replicas).
           seen: Broker 1 (127.0.0.1:9001): connection refused, since 12:00:00 UTC.
           seen: The other brokers still list it as live; they notice after their session time-out.
           -> Start broker 1: It has the data: the groups come back by themselves within seconds of its start, and nothing is lost.

@@ -295,7 +295,7 @@ mod tests {
         let sample = Sample::zookeeper(3, 3, 2).gone(1).no_leader(0, &[2]).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader for partition 0 of __consumer_offsets, although broker 2 is alive and in sync.
-          outlook: It will not heal by itself: the time for an election has passed.
+          outlook: An election was due by 12:00:22 UTC, and none came: it will not heal by itself.
           seen: Brokers 2 and 3 say: no leader, leader epoch 6.
           seen: In-sync replicas of partition 0: [2].
           seen: Broker 2 (127.0.0.1:9002) answers.
@@ -332,7 +332,7 @@ mod tests {
         let sample = Sample::kraft(3, 3, 3).no_leader(0, &[1, 2]).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader for partition 0 of __consumer_offsets, although brokers 1 and 2 are alive and in sync.
-          outlook: It will not heal by itself: the time for an election has passed.
+          outlook: An election was due by 12:00:13 UTC, and none came: it will not heal by itself.
           seen: Brokers 1, 2 and 3 say: no leader, leader epoch 6.
           seen: In-sync replicas of partition 0: [1, 2].
           seen: Broker 1 (127.0.0.1:9001) answers.
@@ -363,7 +363,7 @@ mod tests {
         let sample = Sample::zookeeper(3, 3, 2).release("2.3").gone(1).no_leader(0, &[]).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader for partition 0 of __consumer_offsets, although broker 2 is alive and may be in sync.
-          outlook: It will not heal by itself: the time for an election has passed.
+          outlook: An election was due by 12:00:22 UTC, and none came: it will not heal by itself.
           seen: Brokers 2 and 3 say: no leader, leader epoch 6.
           seen: Replicas of partition 0: [1, 2].
           seen: Broker 2 (127.0.0.1:9002) answers.

@@ -259,7 +259,27 @@ mod tests {
     #[test]
     fn an_eligible_leader_replica_is_named_and_not_any_replica() {
         let sample = Sample::kraft(3, 3, 3).eligible(0, &[1]).gone(1).no_leader(0, &[]);
-        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"");
+        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
+        [outage] No leader, and the eligible leader replicas are down (broker 1): partition 0 of __consumer_offsets.
+          outlook: It will not heal by itself: only broker 1 can lead, with all its data.
+          seen: Brokers 2 and 3 say: no leader, leader epoch 6.
+          seen: Broker 1 (127.0.0.1:9001): connection refused.
+          seen: The ISR is empty; eligible leader replicas (ELR): [1]. An election of one of them loses nothing.
+          likely: The other replicas (brokers 2 and 3) were not in sync: leading from them would lose commits.
+          -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
+             if (not known): its log directories are still there
+             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+          -> Only if its disk is lost: elect a replica that was not in sync: Makes one of brokers 2 and 3 leader, with what it had when it fell out of sync.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
+             if (not known): the disk of broker 1 is lost for good
+             if (met): brokers 2 and 3 answer
+             $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
+             changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
+             ! (loses data) Loses the committed offsets of every group there, as far as they are newer than that replica: those groups read again or skip, as auto.offset.reset says.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows its leader, and Unstuck says that the groups there work.
+             undo: Impossible: when the old leader returns, it cuts its log to the new leader's.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
+        ");
     }
 
     #[test]
