@@ -66,8 +66,17 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                 "Asked as coordinator, broker {leader} has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since {}.",
                 crate::time::clock(since)
             )));
-            finding.outlook =
-                Some("It serves when it has read the partition. How long that takes depends on its size.".to_owned());
+            let sizes = super::partition_large::sizes(context);
+            let held: Vec<i64> = partitions.iter().filter_map(|id| sizes.get(id)?.get(&leader).copied()).collect();
+            let them = if partitions.len() == 1 { "the partition" } else { "the partitions, one after the other" };
+            finding.outlook = Some(if held.len() == partitions.len() {
+                let bytes = held.iter().sum();
+                format!("It serves when it has read {them}: {}.", crate::words::size(bytes))
+            } else {
+                format!(
+                    "It serves when it has read {them}. How long that takes depends on the size, which is not known."
+                )
+            });
             finding.remedies.push(
                 Remedy::new("Wait", "Restarting the broker begins the loading anew.")
                     .verify("Unstuck says that the coordinator serves."),
@@ -99,7 +108,7 @@ mod tests {
         let report = sample.report();
         insta::assert_snapshot!(text(&report, super::SLUG), @"
         [error] Broker 1 is loading partition 0 of __consumer_offsets.
-          outlook: It serves when it has read the partition. How long that takes depends on its size.
+          outlook: It serves when it has read the partition: 1.0 MB.
           seen: Asked as coordinator, broker 1 has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since 12:00:00 UTC.
           -> Wait: Restarting the broker begins the loading anew.
              verify: Unstuck says that the coordinator serves.

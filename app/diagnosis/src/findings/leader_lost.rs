@@ -96,6 +96,7 @@ fn explain(
         .iter()
         .filter_map(|partition| context.verdicts.get(partition)?.expected_by.as_ref())
         .max_by_key(|bound| bound.at);
+    let due = context.facts.election_bound(context.facts.silent_since(leader));
     if successors.is_empty() {
         finding.outlook = Some(format!("It will not heal by itself: stuck until broker {leader} is back."));
         finding.evidence.push(seen_("No other in-sync replica lives.".to_owned()));
@@ -103,8 +104,10 @@ fn explain(
         finding.avoid.push(never_restart_the_others("the other coordinators work, and a restart stops theirs too."));
     } else if !enough {
         finding.outlook = Some(format!(
-            "{} can be elected, but then too few in-sync replicas remain for commits (min.insync.replicas).",
-            capital(&words::brokers(successors))
+            "{} {} {}, but then too few in-sync replicas remain for commits (min.insync.replicas).",
+            capital(&words::brokers(successors)),
+            if context.facts.past(&due) { "should have been elected" } else { "can be elected" },
+            super::by(&due)
         ));
         finding.remedies.push(start(context, leader));
     } else if let Some(bound) = bound {
@@ -125,7 +128,12 @@ fn explain(
     } else {
         finding.outlook = Some(match &context.facts.controller {
             Controller::Gone(why) => format!("Nobody can elect another leader: {why}."),
-            _ => "The time for an election has passed, and none came.".to_owned(),
+            Controller::Known(id) => format!(
+                "An election was due {}, and none came. The controller, {} {id}, should have noticed.",
+                super::by(&due),
+                if context.facts.kraft == Some(false) { "broker" } else { "node" }
+            ),
+            _ => format!("An election was due {}, and none came.", super::by(&due)),
         });
         finding.remedies.push(start(context, leader));
         finding.remedies.push(look_at_controller(context));
@@ -191,7 +199,7 @@ mod tests {
         let sample = Sample::kraft(3, 3, 3).min_isr(3).gone(1);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] Broker 1 (127.0.0.1:9001) is down: it coordinates partition 0 of __consumer_offsets.
-          outlook: Brokers 2 and 3 can be elected, but then too few in-sync replicas remain for commits (min.insync.replicas).
+          outlook: Brokers 2 and 3 can be elected by 12:00:13 UTC, but then too few in-sync replicas remain for commits (min.insync.replicas).
           seen: Broker 1 (127.0.0.1:9001): connection refused, since 12:00:00 UTC.
           seen: The other brokers still list it as live; they notice after their session time-out.
           -> Start broker 1: It has the data: the groups come back by themselves within seconds of its start, and nothing is lost.

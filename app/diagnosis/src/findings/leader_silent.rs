@@ -5,6 +5,7 @@
 
 use super::ways_out::then_restart;
 use super::{Context, Rule, capital, cause, finding, likely, seen_};
+use crate::facts::Controller;
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity, Status};
 use crate::verdict::Cause;
@@ -86,7 +87,13 @@ fn explain(context: &Context<'_, '_>, leader: BrokerId, partitions: Vec<Partitio
         Some(bound) => {
             format!("It answers again, or the cluster drops it, {}. Then Unstuck says more.", super::by(bound))
         }
-        None => "The session time-out has passed. It will not heal by itself unless the process wakes up.".to_owned(),
+        None => match &context.facts.controller {
+            Controller::Gone(why) => format!("Nobody can elect another leader: {why}."),
+            _ => format!(
+                "It should have answered, or been dropped, {}. It will not heal by itself unless the process wakes up.",
+                super::by(&context.facts.election_bound(since))
+            ),
+        },
     });
     if bound.is_some() {
         finding.remedies.push(
@@ -127,7 +134,7 @@ mod tests {
     fn past_the_session_timeout_it_hangs() {
         insta::assert_snapshot!(text(&Sample::kraft(3, 6, 1).hung(1, 30).report(), super::SLUG), @"
         [outage] Broker 1 (127.0.0.1:9001) hangs: it coordinates 2 of 6 partitions of __consumer_offsets.
-          outlook: The session time-out has passed. It will not heal by itself unless the process wakes up.
+          outlook: It should have answered, or been dropped, by 12:00:13 UTC. It will not heal by itself unless the process wakes up.
           seen: Broker 1 (127.0.0.1:9001): accepts connections, but does not answer, since 12:00:00 UTC.
           likely: A long garbage collection, a stopped process, or a disk that does not answer.
           -> Look at the process of broker 1: A thread dump (jstack) and its disks tell why it hangs. Take them before a restart.

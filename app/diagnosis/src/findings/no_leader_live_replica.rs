@@ -9,7 +9,7 @@ use super::{Context, Rule, capital, finding, likely, not_seen, seen_};
 use crate::commands::Election;
 use crate::facts::Controller;
 use crate::handbook::Entry;
-use crate::report::{BrokerState, Finding, Remedy, Risk, Severity, Status};
+use crate::report::{Bound, BrokerState, Finding, Remedy, Risk, Severity, Status};
 use crate::verdict::Cause;
 use crate::{BrokerId, PartitionId, words};
 
@@ -104,7 +104,13 @@ fn explain(
         .max_by_key(|bound| bound.at);
     finding.outlook = Some(match bound {
         Some(bound) => format!("A leader should be elected {}. If not, it will not heal by itself.", super::by(bound)),
-        None => "It will not heal by itself: the time for an election has passed.".to_owned(),
+        None if !context.facts.can_elect() => "It will not heal by itself: nobody can elect a leader.".to_owned(),
+        None => {
+            format!(
+                "An election was due {}, and none came: it will not heal by itself.",
+                super::by(&due(context, &partitions))
+            )
+        }
     });
     finding.evidence = evidence(context, candidates, isr_hidden, stuck, &partitions);
     if stuck && rejoining {
@@ -119,6 +125,13 @@ fn explain(
     finding.brokers = candidates.to_vec();
     finding.partitions = partitions;
     finding
+}
+
+/// The time by which a leader should have been elected.
+fn due(context: &Context<'_, '_>, partitions: &[PartitionId]) -> Bound {
+    let memories = partitions.iter().filter_map(|id| context.facts.memory.partitions.get(id));
+    let since = memories.filter_map(|memory| memory.candidate_since.max(memory.leaderless_since)).max();
+    context.facts.election_bound(since.unwrap_or(context.facts.now))
 }
 
 fn evidence(
@@ -282,7 +295,7 @@ mod tests {
         let sample = Sample::zookeeper(3, 3, 2).gone(1).no_leader(0, &[2]).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader for partition 0 of __consumer_offsets, although broker 2 is alive and in sync.
-          outlook: It will not heal by itself: the time for an election has passed.
+          outlook: An election was due by 12:00:22 UTC, and none came: it will not heal by itself.
           seen: Brokers 2 and 3 say: no leader, leader epoch 6.
           seen: In-sync replicas of partition 0: [2].
           seen: Broker 2 (127.0.0.1:9002) answers.
@@ -319,7 +332,7 @@ mod tests {
         let sample = Sample::kraft(3, 3, 3).no_leader(0, &[1, 2]).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader for partition 0 of __consumer_offsets, although brokers 1 and 2 are alive and in sync.
-          outlook: It will not heal by itself: the time for an election has passed.
+          outlook: An election was due by 12:00:13 UTC, and none came: it will not heal by itself.
           seen: Brokers 1, 2 and 3 say: no leader, leader epoch 6.
           seen: In-sync replicas of partition 0: [1, 2].
           seen: Broker 1 (127.0.0.1:9001) answers.
@@ -350,7 +363,7 @@ mod tests {
         let sample = Sample::zookeeper(3, 3, 2).release("2.3").gone(1).no_leader(0, &[]).later(60);
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [outage] No leader for partition 0 of __consumer_offsets, although broker 2 is alive and may be in sync.
-          outlook: It will not heal by itself: the time for an election has passed.
+          outlook: An election was due by 12:00:22 UTC, and none came: it will not heal by itself.
           seen: Brokers 2 and 3 say: no leader, leader epoch 6.
           seen: Replicas of partition 0: [1, 2].
           seen: Broker 2 (127.0.0.1:9002) answers.

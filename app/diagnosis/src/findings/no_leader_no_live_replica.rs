@@ -80,7 +80,8 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
     } else if only {
         format!("{} held the only replica of {} and is down.", capital(&who), context.reach(&partitions))
     } else {
-        format!("No leader, and the in-sync replicas are down ({who}): {}.", context.reach(&partitions))
+        let what = if elr(context, &partitions) { "eligible leader replicas" } else { "in-sync replicas" };
+        format!("No leader, and the {what} are down ({who}): {}.", context.reach(&partitions))
     };
     let mut finding = finding(SLUG, Severity::Outage, sentence);
     finding.outlook = Some(match eligible {
@@ -91,6 +92,12 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
     finding.evidence.extend(partitions.first().map(|&partition| context.everyone_says_no_leader(partition)));
     for &broker in eligible {
         finding.evidence.push(seen_(format!("{}: {}.", capital(&context.broker(broker)), context.trouble(broker))));
+    }
+    if elr(context, &partitions) && !eligible.is_empty() {
+        finding.evidence.push(seen_(format!(
+            "The ISR is empty; eligible leader replicas (ELR): {}. An election of one of them loses nothing.",
+            words::ids(eligible)
+        )));
     }
     if replicas.len() > 1 && !eligible.is_empty() {
         let behind: Vec<_> = replicas.iter().copied().filter(|id| !eligible.contains(id)).collect();
@@ -112,6 +119,12 @@ fn explain(context: &Context<'_, '_>, eligible: &[BrokerId], partitions: Vec<Par
     finding.brokers = eligible.to_vec();
     finding.partitions = partitions;
     finding
+}
+
+/// Whether it is the ELR (KIP-966) that tells who may lead.
+fn elr(context: &Context<'_, '_>, partitions: &[PartitionId]) -> bool {
+    let first = partitions.first().and_then(|id| context.facts.partitions.get(id));
+    first.is_some_and(|seen| seen.newest.isr.is_empty() && !seen.eligible.is_empty() && seen.newest.replicas.len() > 1)
 }
 
 fn remedies(
@@ -226,6 +239,32 @@ mod tests {
           outlook: It will not heal by itself: only broker 1 can lead, with all its data.
           seen: Brokers 2 and 3 say: no leader, leader epoch 6.
           seen: Broker 1 (127.0.0.1:9001): connection refused.
+          likely: The other replicas (brokers 2 and 3) were not in sync: leading from them would lose commits.
+          -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
+             if (not known): its log directories are still there
+             verify: Unstuck shows broker 1 as answering, and `kafka-broker-api-versions.sh --bootstrap-server 127.0.0.1:9001` answers.
+          -> Only if its disk is lost: elect a replica that was not in sync: Makes one of brokers 2 and 3 leader, with what it had when it fell out of sync.
+             if (not known): you kept how __consumer_offsets looks now, for whoever has to repair it: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets > topic-before.txt`
+             if (not known): the disk of broker 1 is lost for good
+             if (met): brokers 2 and 3 answer
+             $ kafka-leader-election.sh --bootstrap-server 127.0.0.1:9002 --election-type unclean --topic __consumer_offsets --partition 0
+             changes: The leader of partition 0 of __consumer_offsets, which gets a new leader epoch.
+             ! (loses data) Loses the committed offsets of every group there, as far as they are newer than that replica: those groups read again or skip, as auto.offset.reset says.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9002 --describe --topic __consumer_offsets` shows its leader, and Unstuck says that the groups there work.
+             undo: Impossible: when the old leader returns, it cuts its log to the new leader's.
+          avoid: Do not delete __consumer_offsets: Some guides advise it. It deletes the committed offsets of all groups, those that work included, and brings nothing back sooner.
+        ");
+    }
+
+    #[test]
+    fn an_eligible_leader_replica_is_named_and_not_any_replica() {
+        let sample = Sample::kraft(3, 3, 3).eligible(0, &[1]).gone(1).no_leader(0, &[]);
+        insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
+        [outage] No leader, and the eligible leader replicas are down (broker 1): partition 0 of __consumer_offsets.
+          outlook: It will not heal by itself: only broker 1 can lead, with all its data.
+          seen: Brokers 2 and 3 say: no leader, leader epoch 6.
+          seen: Broker 1 (127.0.0.1:9001): connection refused.
+          seen: The ISR is empty; eligible leader replicas (ELR): [1]. An election of one of them loses nothing.
           likely: The other replicas (brokers 2 and 3) were not in sync: leading from them would lose commits.
           -> Start broker 1: The data is there: the groups come back by themselves within seconds, and nothing is lost.
              if (not known): its log directories are still there
