@@ -246,11 +246,20 @@ mod tests {
             for (what, text) in [
                 ("title", one.title),
                 ("severity", one.severity),
+                ("means", one.means),
                 ("opens", one.opens),
                 ("closes", one.closes),
+                ("not_told", one.not_told),
+                ("way_out", one.way_out),
                 ("versions", one.versions),
             ] {
                 assert!(!text.trim().is_empty(), "{}: {what} says nothing", one.slug);
+            }
+            assert!(!one.sources.is_empty(), "{}: where do the facts come from?", one.slug);
+        }
+        for one in BY_HAND {
+            for text in [one.title, one.means, one.suspect, one.look, one.way_out, one.versions] {
+                assert!(!text.trim().is_empty(), "{}: a text says nothing", one.slug);
             }
         }
     }
