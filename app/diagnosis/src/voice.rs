@@ -2,10 +2,14 @@
 //! its finding is open, and everything that is said about it there: the finding with its ways out, the headline, the words
 //! for partitions, and the answers for a group. `src/snapshots/` has the text; read it aloud when it changes.
 //!
-//! A chapter without a voice fails the test. To add one: a line in [`CLUSTERS`], or in [`GROUPS`] for rules about a group.
+//! A chapter without a voice fails the test. To add one: a line in [`CLUSTERS`], or in `voice/groups.rs` for rules about a group.
+
+mod groups;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use groups::GROUPS;
 
 use crate::GroupId;
 use crate::memory::Memory;
@@ -34,13 +38,20 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     ("broker-not-reachable", || Sample::kraft(3, 6, 1).never_reached(1)),
     ("broker-renumbered", || unknown_ids(1, 1001)),
     ("brokers-disagree", || Sample::kraft(3, 3, 3).view(3, 0, Some(2), 5).later(20)),
+    ("cleanup-policy", || Sample::kraft(3, 3, 3).cleanup_policy("compact,delete").group_on(0, "orders")),
     ("canaries-denied", || Sample::kraft(3, 3, 3).canary(1, 0, 30)),
     ("commits-wait", || Sample::kraft(3, 1, 3).group_on(0, "orders").gone(2).gone(3)),
     ("coordinator-failed", || Sample::kraft(3, 3, 3).group_on(0, "orders").canary(1, 0, 16).later(70)),
     ("coordinator-loading", || Sample::kraft(3, 3, 1).group_on(0, "orders").canary(1, 0, 14)),
     ("coordinator-silent", || Sample::kraft(3, 6, 3).group_on(0, "orders").canaries_unanswered(1, 30)),
+    ("data-partition-single-copy", || {
+        (0..5).fold(Sample::kraft(3, 3, 3), |sample, partition| sample.only_copy("logs", partition, 2))
+    }),
     ("data-partition-without-leader", || {
         Sample::kraft(3, 3, 3).leaderless_data("logs", 101, &[1]).leaderless_data("clicks", 7, &[1]).gone(1)
+    }),
+    ("few-brokers-hold-all", || {
+        (0..3).fold(Sample::kraft(5, 3, 3), |sample, partition| sample.placed(partition, &[1, 2, 3]))
     }),
     ("ghost-group", ghost),
     ("groups-not-listed", || Sample::kraft(3, 3, 3).cluster_not_permitted()),
@@ -60,6 +71,10 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     ("leader-lost", || Sample::kraft(3, 6, 1).group_on(0, "orders").gone(1)),
     ("leader-outside-isr", || Sample::zookeeper(3, 3, 2).later(2).isr(0, &[2]).epoch(0, 0).served_now(0).later(1)),
     ("leader-silent", || Sample::kraft(3, 6, 3).group_on(0, "orders").hung(1, 30)),
+    ("leader-skew", || {
+        let sample = (0..8).fold(Sample::kraft(3, 9, 3), |sample, partition| sample.led_by(partition, 1));
+        sample.later(400)
+    }),
     ("listener-missing", || {
         let hidden = Sample::kraft(3, 3, 3).later(2).no_leader(0, &[1, 2, 3]);
         hidden.partition_error(1, 0, 72).partition_error(2, 0, 72).partition_error(3, 0, 72).later(20)
@@ -67,6 +82,7 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
     ("log-dir-failed", || {
         Sample::kraft(3, 6, 1).later(2).no_leader(0, &[1]).offline_replica(0, 1).log_dir_error(1, 56).later(10)
     }),
+    ("min-isr-without-headroom", || Sample::kraft(3, 3, 2).min_isr(2).group_on(0, "orders")),
     ("no-controller", || Sample::kraft(3, 3, 1).gone(1).gone(2)),
     ("no-leader-live-replica", || {
         Sample::zookeeper(3, 3, 2)
@@ -86,6 +102,10 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
         sample.view(2, 0, Some(2), 6).view(3, 0, Some(2), 6).later(1)
     }),
     ("offsets-topic-missing", || Sample::kraft(3, 50, 3).group_on(0, "orders").later(60).absent().later(10)),
+    ("one-broker-holds-all", || {
+        (0..3).fold(Sample::kraft(3, 3, 1), |sample, partition| sample.placed(partition, &[2])).group_on(0, "orders")
+    }),
+    ("one-rack-holds-all", || Sample::kraft(4, 2, 2).rack(1, "a").rack(2, "a").rack(3, "b").rack(4, "b")),
     ("partition-count-config-differs", || Sample::kraft(3, 6, 3).offsets_topic_num_partitions(2, 50)),
     ("partition-large", || Sample::kraft(3, 6, 3).offsets_size(1, 0, 3_200_000_000)),
     ("placement-drift", || Sample::kraft(3, 60, 3).coordinators_use(50).later(20)),
@@ -106,10 +126,13 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
         sample.state_no_leader(TRANSACTION_STATE, 0, &[1]).state_no_leader(TRANSACTION_STATE, 3, &[1]).later(20)
     }),
     ("two-controllers", || Sample::zookeeper(3, 3, 3).names_controller(1, Some(1)).later(20)),
+    ("unclean-election-enabled", || {
+        Sample::kraft(3, 3, 3).topic_configs(|configs| configs.unclean_leader_election = Some(true))
+    }),
+    ("under-replicated", || {
+        Sample::kraft(3, 3, 3).isr(0, &[1, 2]).offset_lag(3, 0, 12_345).group_on(0, "orders").later(60)
+    }),
 ];
-
-/// Findings about single groups: the slug, and the finding's text.
-const GROUPS: &[(&str, fn() -> String)] = &[];
 
 /// More that is said, where no finding is open or another case of one.
 const OTHERS: &[(&str, fn() -> Sample)] = &[
@@ -184,7 +207,7 @@ fn the_whole_voice() {
         out += &format!("== {slug}\n{}{}\n", text(&report, slug), around(&sample, &report));
     }
     for (slug, voice) in GROUPS {
-        out += &format!("== {slug}\n{}\n", voice());
+        out += &format!("== {slug}\n{}\n", voice(slug));
     }
     for (name, sample) in OTHERS {
         let sample = sample();
