@@ -2,7 +2,7 @@
 //! its finding is open, and everything that is said about it there: the finding with its ways out, the headline, the words
 //! for partitions, and the answers for a group. `src/snapshots/` has the text; read it aloud when it changes.
 //!
-//! A chapter without a voice fails the test. To add one: a line in [`CLUSTERS`], or in `voice/groups.rs` for rules about a group.
+//! A chapter without a voice fails the test. To add one: a line in `CLUSTERS`, or in `voice/groups.rs` for rules about groups.
 
 mod groups;
 
