@@ -178,9 +178,12 @@ fn note_change(after: &mut PartitionMemory, before: &PartitionMemory, facts: &Fa
         let excess = after.leader_changes.len().saturating_sub(CHANGES_CAP);
         after.leader_changes.drain(..excess);
     }
-    let in_sync = before.last_isr.contains(&leader) || before.last_eligible.contains(&leader);
-    let others_down = !before.last_isr.is_empty() && before.last_isr.iter().all(|&id| facts.lost(id));
+    // A KRaft broker that starts tells older ISRs while it reads the metadata log; who may lead is told at its end.
+    let told = leader_before.is_none() && facts.kraft == Some(true) && !before.last_eligible.is_empty();
+    let in_sync_before = if told { &before.last_eligible } else { &before.last_isr };
+    let in_sync = in_sync_before.contains(&leader) || before.last_eligible.contains(&leader);
+    let others_down = !in_sync_before.is_empty() && in_sync_before.iter().all(|&id| facts.lost(id));
     if seen.agree && !in_sync && others_down && view.isr == [leader] {
-        after.unclean_election = Some(UncleanElection { at: facts.now, leader, isr_before: before.last_isr.clone() });
+        after.unclean_election = Some(UncleanElection { at: facts.now, leader, isr_before: in_sync_before.clone() });
     }
 }

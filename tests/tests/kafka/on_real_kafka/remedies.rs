@@ -164,12 +164,22 @@ impl Scene {
         let many: Vec<GroupId> = (0..600).map(|n| GroupId(format!("filling-{n}"))).collect();
         self.cluster.commit_for(&many, "orders").await?;
         let plan = self.plan(Wish::Raise).await;
-        let slow = plan.changes.iter().map(|change| (change.partition, change.to.clone()));
-        self.reassign(slow.collect(), &["--execute", "--throttle", "1"]).await?;
+        let slow = || plan.changes.iter().map(|change| (change.partition, change.to.clone())).collect();
+        self.reassign(slow(), &["--execute", "--throttle", "1"]).await?;
         self.shell.save_files(&plan.remedy)?;
         self.until_placed(|replicas| replicas.len() == 3).await;
         self.shell.undo(&plan.remedy, "--cancel").await?;
         self.until_placed(|replicas| replicas.len() == 2).await;
+
+        // The same, as is offered when a broker that is to get replicas is down.
+        self.reassign(slow(), &["--execute", "--throttle", "1"]).await?;
+        self.until_placed(|replicas| replicas.len() == 3).await;
+        self.cluster.kill(3)?;
+        let cancel = self.watched.offered("reassignment-running", &["--cancel"]).await;
+        self.shell.look_first(&cancel.finding).await?;
+        self.shell.carry_out(&cancel.remedy).await?;
+        self.watched.until_closed("reassignment-running").await;
+        self.cluster.restart_and_wait(3).await?;
 
         // And done at once, without the throttle that was left behind.
         self.shell.carry_out(&plan.remedy).await?;
