@@ -86,8 +86,7 @@ fn costs(groups: usize) -> BTreeMap<String, Cost> {
         tokio::time::sleep(FIVE_MINUTES).await;
         collector.shutdown().await;
         drill.shutdown().await;
-        let costs = traffic.0.lock().expect("no panic").0.clone();
-        costs
+        traffic.0.lock().expect("no panic").0.clone()
     })
 }
 
