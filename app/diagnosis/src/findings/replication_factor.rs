@@ -234,7 +234,7 @@ mod tests {
              file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
              changes: the lists of replicas of 6 partitions; 12 replicas are copied
-             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle, and may slow clients down; no coordinator moves.
              verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --verify` says "completed" for every partition, and takes the throttle away
              undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: It counts only when the topic is created. Alone, it changes nothing for a topic that exists.
@@ -257,7 +257,7 @@ mod tests {
              file rollback.json: the lists of replicas as they are now
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
              changes: the lists of replicas of 6 partitions; 6 replicas are copied
-             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+             ! (groups may pause for a moment) Copying costs network and disks, up to the throttle, and may slow clients down; no coordinator moves.
              verify: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --verify` says "completed" for every partition, and takes the throttle away
              undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
           -> Set offsets.topic.replication.factor=3 in server.properties of every broker: It counts only when the topic is created. Alone, it changes nothing for a topic that exists.

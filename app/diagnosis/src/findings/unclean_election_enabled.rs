@@ -5,7 +5,7 @@
 use super::{Context, Rule, finding, likely, seen_};
 use crate::OFFSETS_TOPIC;
 use crate::handbook::Entry;
-use crate::report::{Evidence, Finding, Remedy, Risk, Severity};
+use crate::report::{Evidence, Finding, Remedy, Severity};
 
 const SLUG: &str = "unclean-election-enabled";
 
@@ -59,17 +59,14 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     finding.remedies.push(
         Remedy::new(
             "Forbid unclean elections for this topic",
-            "A partition without an in-sync replica then waits for one instead of going on with older offsets.",
+            "A partition without an in-sync replica then waits for one instead of going on with older offsets: groups stand \
+             still until somebody brings one back, or decides to lose it.",
         )
         .command(
             commands.set_topic(OFFSETS_TOPIC, "unclean.leader.election.enable=false"),
             "the topic's own setting, at once and without a restart",
         )
         .given("no partition waits for an unclean election right now", leaders(context))
-        .danger(
-            Risk::None,
-            "If every in-sync replica is lost, groups stand still until somebody brings one back, or decides to lose it.",
-        )
         .verify(format!(
             "`{}` shows unclean.leader.election.enable=false, and this finding closes",
             commands.describe_settings(OFFSETS_TOPIC)
@@ -113,11 +110,10 @@ mod tests {
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [warning] __consumer_offsets may elect a leader that is not in sync: the failover that needs it loses committed offsets.
           seen: Broker 1 tells unclean.leader.election.enable=true for __consumer_offsets.
-          -> Forbid unclean elections for this topic: A partition without an in-sync replica then waits for one instead of going on with older offsets.
+          -> Forbid unclean elections for this topic: A partition without an in-sync replica then waits for one instead of going on with older offsets: groups stand still until somebody brings one back, or decides to lose it.
              if (met): no partition waits for an unclean election right now
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config unclean.leader.election.enable=false
              changes: the topic's own setting, at once and without a restart
-             ! If every in-sync replica is lost, groups stand still until somebody brings one back, or decides to lose it.
              verify: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe` shows unclean.leader.election.enable=false, and this finding closes
              undo: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --delete-config unclean.leader.election.enable`
         ");

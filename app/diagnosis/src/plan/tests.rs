@@ -44,7 +44,7 @@ fn one_copy_becomes_three() {
       Throttled to 10 MB/s for each broker, copying takes about a second.
     kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
       changes the lists of replicas of 3 partitions; 6 replicas are copied
-      ! Copying costs network and disks, up to the throttle; no coordinator moves, so no group stops.
+      ! Copying costs network and disks, up to the throttle, and may slow clients down; no coordinator moves.
       [met] all brokers that hold or get replicas answer
       [met] there is a controller
       [met] no reassignment of __consumer_offsets is under way
@@ -237,7 +237,7 @@ fn a_dead_replica_takes_the_throttle_away() {
       Partition 1 is left out: it has no leader; a reassignment cannot rescue it.
     kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute
       changes the lists of replicas of 3 partitions; 3 replicas are copied
-      ! Copying costs all the network and disks that it gets, as nothing throttles it; no coordinator moves, so no group stops.
+      ! Copying costs all the network and disks that it gets, as nothing throttles it, and may slow clients down; no coordinator moves.
       [not met] all brokers that hold or get replicas answer (broker 2 does not)
       [not known] there is a controller
       [met] no reassignment of __consumer_offsets is under way

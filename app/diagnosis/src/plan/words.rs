@@ -116,7 +116,7 @@ fn danger(copies: usize, throttled: bool, moved: &[PartitionId], later: &[Partit
         (_, false) => "Copying costs all the network and disks that it gets, as nothing throttles it".to_owned(),
     };
     text += &match (moved.len(), later.len()) {
-        (0, 0) => "; no coordinator moves, so no group stops.".to_owned(),
+        (0, 0) => ", and may slow clients down; no coordinator moves.".to_owned(),
         (0, n) => format!(
             "; groups on {} pause when their coordinator moves, at the next election of preferred leaders.",
             words::count(n, "partition")
