@@ -58,6 +58,19 @@ fn what_a_lookup_says() {
 }
 
 #[test]
+fn what_is_broken_elsewhere_is_no_cause_here() {
+    let (partition, _) = place();
+    let sample = ready().state_no_leader(TRANSACTION_STATE, (partition + 1) % 50, &[]).later(60);
+    let answer = &sample.published().lookup_transactional(&["my-app".into()]).results[0];
+    assert_eq!(answer.verdict.status, Status::Working);
+    assert!(answer.findings.is_empty(), "{:?}", answer.findings);
+    let hit = ready().state_no_leader(TRANSACTION_STATE, partition, &[]).later(60);
+    let answer = &hit.published().lookup_transactional(&["my-app".into()]).results[0];
+    assert_eq!(answer.verdict.status, Status::Stuck);
+    assert_eq!(answer.findings.first().map(|finding| finding.slug.as_str()), Some("transaction-coordinator-offline"));
+}
+
+#[test]
 fn the_arithmetic_is_shown() {
     let lookup = ready().published().lookup_transactional(&["polygenelubricants".into()]);
     let placement = lookup.results[0].placement.as_ref().expect("placed");
