@@ -280,7 +280,7 @@ proptest! {
         removals in proptest::collection::vec((1..4_i32, fact(), any::<bool>()), 1..12),
     ) {
         let healthy = if kraft { Sample::kraft(3, 6, replicas) } else { Sample::zookeeper(3, 6, replicas) };
-        let whole = blows.iter().fold(healthy.group_on(0, "orders"), |sample, blow| strike(sample, blow));
+        let whole = blows.iter().fold(healthy.group_on(0, "orders"), strike);
         let before = whole.report();
         let mut less = whole;
         for &(broker, fact, asked) in &removals {

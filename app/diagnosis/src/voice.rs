@@ -19,8 +19,11 @@ use crate::snapshot::{
     BootstrapAnswer, BootstrapSight, GroupListing, ListedGroup, Observed, SHARE_GROUP_STATE, TRANSACTION_STATE, Why,
 };
 
+/// A name, and a cluster.
+type Voice = (&'static str, fn() -> Sample);
+
 /// Findings of clusters: the slug, and a cluster in which it is open.
-const CLUSTERS: &[(&str, fn() -> Sample)] = &[
+const CLUSTERS: &[Voice] = &[
     ("advertised-address-looks-wrong", || {
         let why = Why::NameNotFound("no such host".to_owned());
         Sample::kraft(3, 6, 3).address(1, "kafka-1.internal:9092").trouble(1, why)
@@ -135,7 +138,7 @@ const CLUSTERS: &[(&str, fn() -> Sample)] = &[
 ];
 
 /// More that is said, where no finding is open or another case of one.
-const OTHERS: &[(&str, fn() -> Sample)] = &[
+const OTHERS: &[Voice] = &[
     ("nothing seen yet", Sample::empty),
     ("all is well", || Sample::kraft(3, 6, 3).group_on(0, "orders")),
     ("an election is due", || Sample::kraft(3, 3, 3).group_on(0, "orders").gone(1)),

@@ -5,8 +5,11 @@ use crate::group_findings::testing::{Made, detail, group, history, listed, told,
 use crate::sample::Sample;
 use crate::snapshot::ListedGroup;
 
-/// The slug, and the finding's text.
-pub(super) const GROUPS: &[(&str, fn(&str) -> String)] = &[
+/// A slug, and the finding's text.
+type Voice = (&'static str, fn(&str) -> String);
+
+/// All of them.
+pub(super) const GROUPS: &[Voice] = &[
     ("group-data-partition-without-leader", |slug| {
         let look = detail("Stable")
             .member("client", "10.0.0.7", &[0, 1])

@@ -66,11 +66,11 @@ never = ["stuck", "unknown"]
     assert_eq!(outcome.expectations, 2);
     insta::assert_snapshot!(outcome.differences.join("\n"), @r#"
     the beginning, after 10s: the worst verdict is at_risk, not working: Everything works, but the 1 known group is one broker away from standing still
-    the beginning, after 10s: finding no-controller is not open; open: replication-factor-1, partition-count-config-differs
+    the beginning, after 10s: finding no-controller is not open; open: replication-factor-1, one-broker-holds-all, partition-count-config-differs
     step `it dies`, after 3s: the worst verdict is stuck, not working: Broker 1 is down: 1 group is stuck
     step `it dies`, after 3s: group orders is stuck, not working: orders is stuck: its coordinator, broker 1, is down.
     step `it dies`, after 3s: partition 1 is stuck, not working: its coordinator, broker 1, is down
-    step `it dies`, after 3s: finding replication-factor-1, partition-count-config-differs, groups-not-listed is open
+    step `it dies`, after 3s: finding replication-factor-1, one-broker-holds-all, partition-count-config-differs, groups-not-listed is open
     step `it dies`, after 3s: nothing says "It coordinates all groups"
     step `it dies`, after 3s: it says "Broker 1 is down"
     step `it dies`, after 3s: partition 0 was stuck, 10s 30ms after the beginning

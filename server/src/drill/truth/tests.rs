@@ -8,9 +8,9 @@ const BEGIN: &str =
 const END: &str = "<!-- The table ends. -->\n";
 
 /// How many of a hundred determined cases are right at least, until the goal is reached.
-const AT_LEAST: usize = 39;
+const AT_LEAST: usize = 90;
 /// How many are wrong at most, until none is.
-const WRONG_AT_MOST: usize = 8;
+const WRONG_AT_MOST: usize = 2;
 
 #[test]
 fn each_public_case_is_judged_and_the_goal_is_reached() {
