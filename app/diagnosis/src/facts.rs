@@ -36,6 +36,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) answering: BTreeSet<BrokerId>,
     /// Brokers that some *other* answering broker lists as live.
     pub(crate) listed_live: BTreeSet<BrokerId>,
+    /// Brokers that live, and have no address on the listener by which we look.
+    pub(crate) off_listener: BTreeSet<BrokerId>,
     /// Brokers there are: live, fenced, in replica lists, or seen before.
     pub(crate) registered: BTreeSet<BrokerId>,
     pub(crate) presence: TopicPresence,
@@ -121,6 +123,7 @@ impl<'a> Facts<'a> {
             state_topics: topic::merge_state_topics(&counted),
             states,
             answering,
+            off_listener: brokers::off_listener(&counted),
             listed_live,
             stale,
             partitions,
@@ -193,6 +196,7 @@ impl<'a> Facts<'a> {
     pub(crate) fn lost(&self, broker: BrokerId) -> bool {
         matches!(self.state(broker), BrokerState::Gone | BrokerState::Hung | BrokerState::NotLive)
             && !self.unreachable_from_here(broker)
+            && !self.off_listener.contains(&broker)
     }
 
     /// Whether a broker that answered before is stopped, as far as seen from here. One that is merely silent is not: it may

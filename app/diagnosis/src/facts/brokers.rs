@@ -1,12 +1,12 @@
 //! How each broker stands, from here (`verdict-rules`: hard evidence speaks at once, silence needs time).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::BrokerId;
 use crate::report::BrokerState;
-use crate::snapshot::{BrokerSight, Snapshot, Why};
+use crate::snapshot::{BrokerSight, MetadataView, Snapshot, Why};
 use crate::time::millis_between;
 
 /// How long a broker that is listed as live again may take to be reached: attempts are at most a second apart.
@@ -29,6 +29,23 @@ pub(crate) fn listed_live(snapshot: &Snapshot, now: Timestamp) -> BTreeSet<Broke
         live.extend(told.filter(never_answered));
     }
     live
+}
+
+/// Error 72 says that the leader lives and has no address on this listener (`MetadataCache.getAliveEndpoint`). It does
+/// not say who that is; where only one member of the ISR has no address, it can be no other.
+pub(super) fn off_listener(views: &BTreeMap<BrokerId, &MetadataView>) -> BTreeSet<BrokerId> {
+    const LISTENER_NOT_FOUND: i16 = 72;
+    let mut found = BTreeSet::new();
+    for view in views.values() {
+        let partitions = view.offsets_topic.iter().flat_map(|topic| topic.partitions.values());
+        for partition in partitions.filter(|partition| partition.error == LISTENER_NOT_FOUND) {
+            let hidden: Vec<_> = partition.isr.iter().filter(|id| !view.brokers.contains_key(id)).collect();
+            if let [only] = hidden.as_slice() {
+                found.insert(**only);
+            }
+        }
+    }
+    found
 }
 
 /// A refusal that is older than the cluster's word that the broker lives again is old news: the next attempt is under way.

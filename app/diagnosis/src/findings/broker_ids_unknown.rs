@@ -105,6 +105,7 @@ fn unknown(facts: &Facts<'_>, id: BrokerId) -> bool {
     let sight = facts.snapshot.brokers.get(&id);
     !facts.memory.brokers_seen.contains(&id)
         && !facts.listed_live.contains(&id)
+        && !facts.off_listener.contains(&id)
         && sight.is_none_or(|sight| !sight.fenced && sight.contact.first_answer.is_none())
 }
 

@@ -75,7 +75,12 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
         .collect();
     missing.sort_unstable();
     missing.dedup();
-    if missing.is_empty() {
+    if view.brokers.is_empty() {
+        // Where no broker counts as live, not even the one that answers, nothing follows about who is missing.
+        missing.clear();
+        let why = "While no broker counts as live, none can lead, whatever runs.";
+        finding.remedies.push(Remedy::new("See first why no broker is listed as live", why));
+    } else if missing.is_empty() {
         let why = "They are live and yet none leads: a log directory may have failed.";
         finding.remedies.push(Remedy::new("Look at the logs and disks of the brokers of these replicas", why));
     } else {

@@ -65,6 +65,7 @@ fn gone(context: &GroupContext<'_>) -> Option<Finding> {
     finding.evidence.push(seen_("Its coordinator has listed all its groups since, without it.".to_owned()));
     say_how_long(context, &mut finding, gone.state.as_deref());
     finding.remedies.push(before_they_start());
+    finding.remedies.push(keep_longer(context));
     finding.remedies.push(context.reset_by_time(Some("TOPIC"), gone.last_seen));
     Some(finding)
 }
@@ -102,6 +103,7 @@ fn lost(context: &GroupContext<'_>) -> Option<Finding> {
     )));
     say_how_long(context, &mut finding, detail.state.as_deref());
     finding.remedies.push(before_they_start());
+    finding.remedies.push(keep_longer(context));
     finding.remedies.push(context.reset_by_time(Some(first), earlier.at));
     Some(finding)
 }
@@ -124,6 +126,16 @@ fn before_they_start() -> crate::report::Remedy {
     step(
         "Keep its consumers stopped until the offsets are set",
         "They would begin where auto.offset.reset says, and skip records or read all of them again.",
+    )
+}
+
+fn keep_longer(context: &GroupContext<'_>) -> crate::report::Remedy {
+    let settings = context.settings();
+    let now = settings.offsets_retention_minutes;
+    let assumed = if settings.offsets_retention_assumed { ", assumed" } else { "" };
+    step(
+        format!("For the next time, raise offsets.retention.minutes (now {now}{assumed}) above the longest pause"),
+        "In server.properties of every broker; it counts from their restart on, and brings no offset back.",
     )
 }
 

@@ -54,11 +54,10 @@ impl Step<'_, '_> {
         let with_shard = |verdict: PartitionVerdict, shard| PartitionVerdict { shard, ..verdict };
         match canary.code {
             0 | 69 => None,
-            14 => {
-                let bound = Bound { at: after(canary.same_since, LOADING_MS), assumed: false };
-                let loading = until(facts, bound, Status::Unknown, Cause::Loading { leader });
-                Some(with_shard(loading, Shard::Loading))
-            }
+            14 => Some(self.loading(leader, canary)),
+            // Below 2.0 a coordinator says 16 about what it is loading, and up to 3.9 about what waits in its queue behind
+            // that; its listing tells 14 meanwhile (`GroupMetadataManager`).
+            16 if self.lists_with_14(leader) && !self.placement_in_doubt() => Some(self.loading(leader, canary)),
             15 | 16 => Some(self.not_served(leader, canary)),
             30 if self.listed_by_leader(leader) => None,
             30 => Some(with_shard(verdict(Status::Unknown, Cause::Denied { leader }), Shard::Denied)),
@@ -97,12 +96,9 @@ impl Step<'_, '_> {
         {
             return verdict(Status::Unknown, Cause::NotUsed { leader, count });
         }
-        let drift = matches!(
-            self.proof,
-            PlacementProof::Drift { .. } | PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. }
-        );
+        let drift = self.placement_in_doubt();
         let listing = facts.snapshot.brokers.get(&leader).and_then(|sight| sight.groups.known());
-        let loading_others = listing.is_some_and(|listing| listing.code == 14);
+        let loading_others = self.lists_with_14(leader);
         let lasted = millis_between(canary.same_since, facts.now) >= NOT_SERVED_MS;
         let failed = lasted && !drift && !loading_others;
         let cause = Cause::NotServed { leader, code: canary.code, failed };
@@ -117,6 +113,25 @@ impl Step<'_, '_> {
             expected_by: (!lasted).then_some(bound),
             ..verdict(if failed { Status::Stuck } else { Status::Recovering }, cause)
         }
+    }
+
+    fn loading(&self, leader: BrokerId, canary: &Canary) -> PartitionVerdict {
+        let bound = Bound { at: after(canary.same_since, LOADING_MS), assumed: false };
+        let loading = until(self.facts, bound, Status::Unknown, Cause::Loading { leader });
+        PartitionVerdict { shard: Shard::Loading, ..loading }
+    }
+
+    /// Whether a broker's listing says that it is loading something.
+    fn lists_with_14(&self, broker: BrokerId) -> bool {
+        let listing = self.facts.snapshot.brokers.get(&broker).and_then(|sight| sight.groups.known());
+        listing.is_some_and(|listing| listing.code == 14)
+    }
+
+    fn placement_in_doubt(&self) -> bool {
+        matches!(
+            self.proof,
+            PlacementProof::Drift { .. } | PlacementProof::Foreign { .. } | PlacementProof::Contradicted { .. }
+        )
     }
 
     /// Code 30 says nothing; but a leader that lists a group of this partition has it loaded.
