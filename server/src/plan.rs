@@ -155,7 +155,36 @@ mod tests {
     fn a_plan_in_words_with_its_files() {
         let (text, code) = planned(&["raise", "-b", "a:9092"], &Sample::kraft(3, 3, 1));
         assert_eq!(code, 0);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        Raise the replication factor to 3 by a reassignment; leaders stay
+          3 partitions get 3 replicas: 6 replicas are copied, 6 MB in all, nothing is moved away, and whoever leads now goes on leading.
+          Partitions led as now: broker 1: 1, broker 2: 1, broker 3: 1.
+          Throttled to 10 MB/s for each broker, copying takes about a second.
+          Run: Raise the replication factor to 3 by a reassignment; leaders stay.
+            Danger: Copying costs network and disks, up to the throttle, and may slow clients down; no coordinator moves.
+            Only if all brokers that hold or get replicas answer (met)
+            Only if there is a controller (met)
+            Only if no reassignment of __consumer_offsets is under way (met)
+            Only if the disks of the brokers that get replicas have room for them (broker 1 needs 2 MB, broker 2 needs 2 MB, broker 3 needs 2 MB) (met)
+            Changes: the lists of replicas of 3 partitions; 6 replicas are copied
+            $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --execute --throttle 10000000
+            Check: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --verify` says "completed" for every partition, and takes the throttle away
+            Undo: while it runs: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file raise.json --cancel`; afterwards: `kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --reassignment-json-file rollback.json --execute`, with the file saved now
+
+        raise.json (the lists of replicas afterwards):
+        {"version":1,"partitions":[
+        {"topic":"__consumer_offsets","partition":0,"replicas":[1,2,3]},
+        {"topic":"__consumer_offsets","partition":1,"replicas":[2,1,3]},
+        {"topic":"__consumer_offsets","partition":2,"replicas":[3,1,2]}
+        ]}
+
+        rollback.json (the lists of replicas as they are now):
+        {"version":1,"partitions":[
+        {"topic":"__consumer_offsets","partition":0,"replicas":[1]},
+        {"topic":"__consumer_offsets","partition":1,"replicas":[2]},
+        {"topic":"__consumer_offsets","partition":2,"replicas":[3]}
+        ]}
+        "#);
     }
 
     #[test]
@@ -182,7 +211,11 @@ mod tests {
     fn nothing_to_do_is_said_with_code_1() {
         let (text, code) = planned(&["raise", "-b", "a:9092"], &Sample::kraft(3, 3, 3));
         assert_eq!(code, 1);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @"
+        No plan
+          Every partition that can be reassigned has 3 replicas already.
+          Nothing has to be done.
+        ");
         let (text, code) = planned(&["raise", "-b", "a:9092", "--json"], &Sample::kraft(3, 3, 3));
         assert_eq!(code, 1);
         assert!(text.contains("\"why\""), "{text}");
