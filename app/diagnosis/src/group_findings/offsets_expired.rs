@@ -159,6 +159,7 @@ mod tests {
           seen: Its coordinator has listed all its groups since, without it.
           likely: Offsets of a group without members are kept for 7 days, then deleted.
           -> Keep its consumers stopped until the offsets are set: They would begin where auto.offset.reset says, and skip records or read all of them again.
+          -> For the next time, raise offsets.retention.minutes (now 10080) above the longest pause: In server.properties of every broker; it counts from their restart on, and brings no offset back.
           -> Set its offsets back to a time when it still worked: Its consumers then read from there. The time in the command is when Unstuck last saw it work: put in the right one. The tool reads it as UTC.
              if (not known): the group has no members (the tool refuses otherwise)
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --topic TOPIC --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
