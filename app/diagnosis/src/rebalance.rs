@@ -12,6 +12,8 @@ const CONSUMER_TIMEOUT_MS: i64 = 300_000;
 const CONNECT_TIMEOUT_MS: i64 = 60_000;
 /// So many rebalances begun within [`LOOP_WITHIN`] are a loop.
 const LOOP_COUNT: usize = 3;
+/// A loop counts as lasting for at least so long after its last round: listings are 15 s apart.
+const LOOP_LEAST: SignedDuration = SignedDuration::from_secs(90);
 pub(crate) const LOOP_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Whether a group is rebalancing, judged by the states that were listed.
@@ -65,7 +67,12 @@ fn loops(states: &[(&str, Timestamp)], now: Timestamp) -> Option<(usize, Timesta
         })
         .filter(|at| now.duration_since(*at) <= LOOP_WITHIN)
         .collect();
-    let since = begun.first().copied()?;
+    let (since, last) = (begun.first().copied()?, begun.last().copied()?);
+    // A loop is over when twice its usual time has passed without another round.
+    let usual = last.duration_since(since) / i32::try_from(begun.len().max(2) - 1).unwrap_or(i32::MAX);
+    if now.duration_since(last) > (usual * 2).max(LOOP_LEAST) {
+        return None;
+    }
     (begun.len() >= LOOP_COUNT).then_some((begun.len(), since))
 }
 

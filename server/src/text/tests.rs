@@ -130,10 +130,12 @@ fn a_whole_report_of_a_lost_broker() {
       Read on: unstuck explain leader-lost
       warning: __consumer_offsets has replication factor 1: each broker that stops takes its groups with it.
         seen: 6 of 6 partitions have fewer than 3 replicas; 3 brokers are registered.
+        seen: Without broker 1: 2 partitions stand still; no known group lives there.
+        seen: Without broker 2: 2 partitions stand still; no known group lives there.
+        seen: Without broker 3: 2 partitions stand still; no known group lives there.
         seen: The replication factor of your data topics does not protect groups: coordinators live on this topic.
-        Next: Raise it to 3 by a reassignment, while all brokers are up
-      info: The list of groups is not complete: a group that is not in it may still exist.
-        not seen: Groups on broker 1 (127.0.0.1:9001): connection refused.
+        Next: Raise it to 3 by a reassignment, as soon as that is possible
+      info: The list of groups is not complete: a group that is not in it may still exist. (follows from leader-lost)
       If broker 2 stops now:
         The controller quorum loses its majority: until it is back nobody elects leaders or takes lost replicas out of an ISR, so commits stop wherever it is in sync.
         2 partitions of __consumer_offsets lose their leader until the quorum is back: no known group lives there.

@@ -74,7 +74,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                 format!("It serves when it has read {them}: {}.", crate::words::size(bytes))
             } else {
                 format!(
-                    "It serves when it has read {them}. How long that takes depends on the size, which is not known."
+                    "It serves when it has read {them}. How long that takes depends on the size, which no broker told."
                 )
             });
             finding.remedies.push(

@@ -105,12 +105,19 @@ fn lower(context: &Context<'_, '_>, to: usize) -> Remedy {
         commands.describe_settings(OFFSETS_TOPIC)
     ))
     .undo(format!("`{undo}`"));
-    if to == 1 {
-        remedy = remedy.danger(
+    remedy = if to == 1 {
+        remedy.danger(
             Risk::Exposes,
             "A commit counts once the leader alone has it: while no other replica is in sync, a crash of the leader loses it.",
-        );
-    }
+        )
+    } else {
+        remedy.danger(
+            Risk::Exposes,
+            format!(
+                "A commit then counts once {to} replicas have it, one fewer than now: if these are lost, so is it."
+            ),
+        )
+    };
     if context.facts.kraft == Some(true) {
         remedy = remedy
             .given("no partition of the topic is without a leader (eligible replicas are forgotten)", leaders(context));
@@ -169,6 +176,7 @@ mod tests {
           -> Ask for 2 replicas in sync: One broker may then be missing without stopping commits.
              $ kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --add-config min.insync.replicas=2
              changes: the topic's own min.insync.replicas, to 2, at once and without a restart
+             ! (less safe while it lasts) A commit then counts once 2 replicas have it, one fewer than now: if these are lost, so is it.
              verify: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --describe` shows min.insync.replicas=2, and this finding closes
              undo: `kafka-configs.sh --bootstrap-server 127.0.0.1:9001 --entity-type topics --entity-name __consumer_offsets --alter --delete-config min.insync.replicas`
         ");

@@ -22,7 +22,7 @@ pub(super) const RULE: GroupRule = GroupRule {
                 leads the group fails to make the assignment, or the assignment is too large to be written.",
         opens: "Listings show at least three rebalances begun within 10 minutes; or the members of the group were replaced \
                 by others at each of several looks at its details.",
-        closes: "Fewer began in the last 10 minutes, and members stay.",
+        closes: "None began for 90 seconds, or for twice the usual time between two of them where that is longer; and members stay.",
         not_told: "Rebalances shorter than the time between two listings (about 15 s) are not seen, so there may be more. \
                    Brokers do not tell why a member left; DescribeGroups does not tell the generation.",
         clients_see: "Java: \"consumer poll timeout has expired. This means the time between subsequent calls to poll() was \

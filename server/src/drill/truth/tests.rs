@@ -7,10 +7,10 @@ const BEGIN: &str =
     "<!-- The table begins. UPDATE_TRUTH_DOCS=1 cargo test -p unstuck-server truth writes it anew. -->\n";
 const END: &str = "<!-- The table ends. -->\n";
 
-/// How many of a hundred determined cases are right at least, until the goal is reached.
-const AT_LEAST: usize = 90;
-/// How many are wrong at most, until none is.
-const WRONG_AT_MOST: usize = 2;
+/// The goal: how many of a hundred determined cases are right at least.
+const AT_LEAST: usize = 95;
+/// The goal: nothing is said with certainty and wrong.
+const WRONG_AT_MOST: usize = 0;
 
 #[test]
 fn each_public_case_is_judged_and_the_goal_is_reached() {
