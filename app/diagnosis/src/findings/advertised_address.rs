@@ -79,11 +79,11 @@ fn host(address: &str) -> &str {
 
 fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        || host.parse::<core::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn is_name(host: &str) -> bool {
-    host.parse::<std::net::IpAddr>().is_err()
+    host.parse::<core::net::IpAddr>().is_err()
 }
 
 fn has_domain(host: &str) -> bool {
@@ -96,7 +96,7 @@ fn is_container_id(host: &str) -> bool {
 }
 
 fn judge(sight: &BrokerSight, host: &str, ways: &[&str]) -> Option<Odd> {
-    let unspecified = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_unspecified());
+    let unspecified = host.parse::<core::net::IpAddr>().is_ok_and(|address| address.is_unspecified());
     let elsewhere = !ways.is_empty() && !ways.iter().any(|way| is_loopback(way));
     let trouble = sight.contact.trouble.as_ref().map(|trouble| &trouble.why);
     if unspecified {
