@@ -3,7 +3,6 @@
 use super::{GroupContext, GroupRule};
 use crate::findings::{finding, seen_, step};
 use crate::handbook::Entry;
-use crate::near::Difference;
 use crate::report::{Finding, Severity};
 use crate::words;
 
@@ -15,7 +14,7 @@ pub(super) const RULE: GroupRule = GroupRule {
         Entry {
             slug: SLUG,
             title: "The group is not known, but one whose id looks alike is",
-            severity: "warning; info where only one or two characters differ",
+            severity: "warning",
             means: "Kafka takes group ids as they are: upper and lower case, spaces at the ends, invisible characters and \
                     look-alikes count, and each other id lives on a partition of its own. So the group that was asked for \
                     is another one than the group that was meant, with another coordinator.",
@@ -55,7 +54,9 @@ pub(super) const RULE: GroupRule = GroupRule {
 
 fn check(context: &GroupContext<'_>) -> Vec<Finding> {
     let near = &context.lookup.near;
-    let (Some(first), None) = (near.first(), context.detail) else { return Vec::new() };
+    if near.is_empty() || context.detail.is_some() {
+        return Vec::new();
+    }
     let id = context.id();
     let known = context.seen.is_some();
     let others: Vec<String> = near.iter().map(|one| one.group.visible()).collect();
@@ -63,7 +64,6 @@ fn check(context: &GroupContext<'_>) -> Vec<Finding> {
         let sentence = format!("Another group has an id that looks the same as {id}: {}.", words::list(&others));
         (TWIN, Severity::Info, sentence)
     } else {
-        let severity = if first.difference == Difference::Typo { Severity::Info } else { Severity::Warning };
         let verb = if others.len() == 1 { "is" } else { "are" };
         // A group on a coordinator that does not serve is in no listing, whether it exists or not.
         let told = context.coordinator_fine() && context.report.groups.complete;
@@ -74,7 +74,7 @@ fn check(context: &GroupContext<'_>) -> Vec<Finding> {
             let looks = if others.len() == 1 { "looks" } else { "look" };
             format!("{id} could not be looked for, and {alike} {looks} like it: is that what is meant?")
         };
-        (SLUG, severity, sentence)
+        (SLUG, Severity::Warning, sentence)
     };
     let mut finding = finding(slug, severity, sentence);
     let place = |partition: Option<i32>| {
@@ -115,7 +115,7 @@ mod tests {
           seen: order-service: differs in one or two characters, on partition 26.
           -> Look up the other id: Each id has its own partition and its own coordinator.
         ");
-        assert_eq!(slugs(&sample, "orders-service"), ["group-unknown", super::SLUG]);
+        assert_eq!(slugs(&sample, "orders-service"), [super::SLUG, "group-unknown"]);
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn it_is_said_whatever_else_could_not_be_told() {
         let sample = group("Stable").cluster_not_permitted();
-        assert_eq!(slugs(&sample, "my-gruop"), ["group-not-seen", super::SLUG]);
+        assert_eq!(slugs(&sample, "my-gruop"), [super::SLUG, "group-not-seen"]);
         let lost =
             Sample::kraft(3, 50, 1).lists("my-group".into(), listed("Stable", "classic")).gone(1).gone(2).gone(3);
         assert_eq!(slugs(&lost, "MY-GROUP"), [super::SLUG]);
