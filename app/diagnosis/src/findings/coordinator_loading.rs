@@ -2,11 +2,11 @@
 //!
 //! Catalogue row 21; error 14. One thread loads one partition after the other, so a large one delays the rest.
 
-use super::{Context, Rule, cause, finding, seen_};
-use crate::OFFSETS_TOPIC;
+use super::{Context, Rule, cause, finding, likely, seen_};
 use crate::handbook::Entry;
-use crate::report::{Avoid, Finding, Remedy, Severity};
+use crate::report::{Avoid, Evidence, Finding, Remedy, Severity};
 use crate::verdict::Cause;
+use crate::{BrokerId, OFFSETS_TOPIC, PartitionId};
 
 const SLUG: &str = "coordinator-loading";
 
@@ -20,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
                 It takes minutes where compaction has died or is held up by an open transaction, so that the partition \
                 has grown to gigabytes; and one thread reads one partition after the other, so that the rest waits in a \
                 queue behind the large one.",
-        opens: "The leader answers 14 (COORDINATOR_LOAD_IN_PROGRESS) for its own partition.",
+        opens: "The leader answers 14 (COORDINATOR_LOAD_IN_PROGRESS) for its own partition; or 16 (NOT_COORDINATOR) while its \
+                listing of groups tells 14.",
         closes: "It serves.",
         not_told: "How far it has come: no broker tells. Below 2.0 a loading coordinator answers 16 like one that does not \
                    serve, and a classic one does so for partitions that still wait in the queue.",
@@ -56,16 +57,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
         .map(|(leader, partitions)| {
             let mut finding =
                 finding(SLUG, Severity::Error, format!("Broker {leader} is loading {}.", context.reach(&partitions)));
-            let since = partitions
-                .iter()
-                .filter_map(|partition| context.facts.snapshot.brokers.get(&leader)?.canaries.get(partition))
-                .map(|canary| canary.same_since)
-                .min()
-                .unwrap_or(context.facts.now);
-            finding.evidence.push(seen_(format!(
-                "Asked as coordinator, broker {leader} has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since {}.",
-                crate::time::clock(since)
-            )));
+            finding.evidence = evidence(context, leader, &partitions);
             let sizes = super::partition_large::sizes(context);
             let held: Vec<i64> = partitions.iter().filter_map(|id| sizes.get(id)?.get(&leader).copied()).collect();
             let them = if partitions.len() == 1 { "the partition" } else { "the partitions, one after the other" };
@@ -97,6 +89,33 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
         .collect()
 }
 
+/// What the coordinator itself answers: 14, or 16 where only its listing tells that it is loading something.
+fn evidence(context: &Context<'_, '_>, leader: BrokerId, partitions: &[PartitionId]) -> Vec<Evidence> {
+    let canaries = context.facts.snapshot.brokers.get(&leader).map(|sight| &sight.canaries);
+    let since = |code: i16| {
+        let of = partitions.iter().filter_map(|partition| canaries?.get(partition));
+        of.filter(|canary| canary.code == code).map(|canary| canary.same_since).min().map(crate::time::clock)
+    };
+    let mut evidence = Vec::new();
+    evidence.extend(since(14).map(|since| {
+        seen_(format!(
+            "Asked as coordinator, broker {leader} has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since {since}."
+        ))
+    }));
+    if let Some(since) = since(16) {
+        evidence.push(seen_(format!(
+            "Asked as coordinator, broker {leader} has answered 16 (NOT_COORDINATOR) since {since}, and its listing of \
+             groups tells 14 (COORDINATOR_LOAD_IN_PROGRESS)."
+        )));
+        evidence.push(likely(
+            "It is loading, or the partition waits in its queue: releases below 2.0 say 16 of the first, and those up to \
+             3.9 of the second."
+                .to_owned(),
+        ));
+    }
+    evidence
+}
+
 #[cfg(test)]
 mod tests {
     use crate::report::{Shard, Status};
@@ -117,6 +136,18 @@ mod tests {
           avoid: Do not restart broker 1: It would read the partition from the beginning, and those that wait behind it too.
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Recovering, Shard::Loading));
+    }
+
+    #[test]
+    fn an_old_or_a_waiting_coordinator_denies_while_its_listing_tells() {
+        let report = Sample::zookeeper(3, 3, 1).release("1.0").canary(1, 0, 16).listing_code(1, 14).report();
+        insta::assert_snapshot!(text(&report, super::SLUG).lines().skip(2).take(2).collect::<Vec<_>>().join("\n"), @"
+        seen: Asked as coordinator, broker 1 has answered 16 (NOT_COORDINATOR) since 12:00:00 UTC, and its listing of groups tells 14 (COORDINATOR_LOAD_IN_PROGRESS).
+        likely: It is loading, or the partition waits in its queue: releases below 2.0 say 16 of the first, and those up to 3.9 of the second.
+        ");
+        assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Recovering, Shard::Loading));
+        let silent = Sample::zookeeper(3, 3, 1).release("1.0").canary(1, 0, 16).report();
+        assert!(!slugs(&silent).contains(&super::SLUG.to_owned()), "a listing without an error tells of no loading");
     }
 
     #[test]
