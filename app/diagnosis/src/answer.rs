@@ -15,7 +15,7 @@ use crate::{GroupId, PartitionId};
 /// The answer for one group. No waiting, no looking: everything comes from a report that was already made.
 #[must_use]
 pub fn lookup(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
-    let mut answer = lookup_without_near(report, memory, group);
+    let mut answer = about(report, memory, group);
     let marked = memory.groups.by_id.iter().map(|(id, seen)| (id, seen.mark));
     let (near, _) = near(group, marked, !memory.groups.by_id.contains_key(group));
     let count = report.offsets_topic.partition_count;
@@ -33,6 +33,13 @@ pub fn lookup(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup 
 
 /// The same without looking for ids that look alike, which takes a step for every known group.
 pub(crate) fn lookup_without_near(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
+    let mut answer = about(report, memory, group);
+    answer.group_findings = group_findings::find(report, memory, &answer);
+    answer
+}
+
+/// Everything but ids that look alike, and the findings about the group itself, which read the rest.
+fn about(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
     let count = report.offsets_topic.partition_count;
     let shown = shown_partition(&report.placement, count, group);
     let partition = shown.and_then(|partition| report.partition(partition));
@@ -47,7 +54,7 @@ pub(crate) fn lookup_without_near(report: &Report, memory: &Memory, group: &Grou
         })
         .cloned()
         .collect();
-    let mut answer = GroupLookup {
+    GroupLookup {
         group: group.clone(),
         verdict: verdict(report, partition, group, seen, &known),
         placement: shown.and_then(|partition| placement(report, group, partition)),
@@ -64,9 +71,7 @@ pub(crate) fn lookup_without_near(report: &Report, memory: &Memory, group: &Grou
         findings,
         group_findings: Vec::new(),
         near: Vec::new(),
-    };
-    answer.group_findings = group_findings::find(report, memory, &answer);
-    answer
+    }
 }
 
 fn known(report: &Report, seen: Option<&SeenGroup>, gone: Option<&GoneGroup>) -> KnownGroup {

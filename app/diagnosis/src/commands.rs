@@ -74,8 +74,6 @@ pub(crate) enum Reset<'a> {
     ToDatetime(&'a str),
     /// So many records further than they are, or back.
     ShiftBy(i64),
-    /// To what a file from [`Commands::export_offsets`] says.
-    FromFile(&'a str),
 }
 
 /// What is permitted by an ACL.
@@ -156,19 +154,6 @@ impl Commands {
         format!("{} --describe --unavailable-partitions", self.topics())
     }
 
-    /// Creates a topic, with settings such as `cleanup.policy=compact`.
-    pub(crate) fn create_topic(&self, topic: &str, partitions: i32, factor: usize, settings: &[&str]) -> String {
-        let mut command = format!(
-            "{} --create --topic {} --partitions {partitions} --replication-factor {factor}",
-            self.topics(),
-            quoted(topic)
-        );
-        for setting in settings {
-            let _ = write!(command, " --config {}", quoted(setting));
-        }
-        command
-    }
-
     /// An election for one partition; `None` where the release has no tool for it (unclean ones below 2.4).
     pub(crate) fn elect(&self, kind: Election, topic: &str, partition: PartitionId) -> Option<String> {
         if self.has((2, 4)) {
@@ -194,15 +179,6 @@ impl Commands {
         let file = quoted(&format!("{{\"partitions\":[{}]}}", entries.join(","))).into_owned();
         let tool = self.election_tool(kind)?;
         Some(format!("echo {file} > elect.json && {tool} --path-to-json-file elect.json"))
-    }
-
-    /// A preferred election for all partitions of all topics. It leaves those alone whose first replica is not in sync.
-    pub(crate) fn elect_everywhere(&self) -> String {
-        if self.has((2, 4)) {
-            format!("kafka-leader-election.sh {} --election-type preferred --all-topic-partitions", self.at())
-        } else {
-            format!("kafka-preferred-replica-election.sh {}", self.at_since((2, 2)))
-        }
     }
 
     fn election_tool(&self, kind: Election) -> Option<String> {
@@ -334,8 +310,8 @@ impl Commands {
         format!("{} | while IFS= read -r group; do {command} </dev/null; done", self.list_groups())
     }
 
-    /// Exports the committed offsets of a group without members, so that [`Reset::FromFile`] can set them again
-    /// (KIP-122). Changes nothing.
+    /// Exports the committed offsets of a group without members, for `--reset-offsets --from-file` (KIP-122). Changes
+    /// nothing.
     pub(crate) fn export_offsets(&self, group: &str, file: &str) -> String {
         let groups = self.groups();
         let group = quoted(group);
@@ -349,7 +325,6 @@ impl Commands {
         let to = match to {
             Reset::ToDatetime(time) => format!("{topic} --reset-offsets --to-datetime {}", quoted(time)),
             Reset::ShiftBy(records) => format!("{topic} --reset-offsets --shift-by {records}"),
-            Reset::FromFile(file) => format!("--reset-offsets --from-file {}", quoted(file)),
         };
         format!("{} --group {} {to} --execute", self.groups(), quoted(group))
     }
@@ -387,11 +362,6 @@ impl Commands {
         Some(format!("{} describe-producers --topic {topic} --partition {partition}", self.transactions()?))
     }
 
-    /// Coordinator, producer and state of a transactional id; `None` below 3.0.
-    pub(crate) fn describe_transaction(&self, id: &str) -> Option<String> {
-        Some(format!("{} describe --transactional-id {}", self.transactions()?, quoted(id)))
-    }
-
     /// Sizes and errors of log directories on some brokers, for one topic.
     pub(crate) fn log_dirs(&self, brokers: &[BrokerId], topic: &str) -> String {
         let brokers: Vec<_> = brokers.iter().map(ToString::to_string).collect();
@@ -402,21 +372,6 @@ impl Commands {
     /// Whether a broker answers at all at an address.
     pub(crate) fn broker_answers(address: &str) -> String {
         format!("kafka-broker-api-versions.sh --bootstrap-server {}", quoted(address))
-    }
-
-    /// The end offset of each partition of a topic.
-    pub(crate) fn end_offsets(&self, topic: &str) -> String {
-        if self.has((3, 0)) {
-            format!("kafka-get-offsets.sh {} --topic {}", self.at(), quoted(topic))
-        } else {
-            let at = quoted(&self.bootstrap).into_owned();
-            format!("kafka-run-class.sh kafka.tools.GetOffsetShell --broker-list {at} --topic {}", quoted(topic))
-        }
-    }
-
-    /// Forgets a broker that will not come back (KIP-631). KRaft only: ZooKeeper knows the live ones alone.
-    pub(crate) fn unregister_broker(&self, broker: BrokerId) -> Option<String> {
-        (self.kraft == Some(true)).then(|| format!("kafka-cluster.sh unregister {} --id {broker}", self.at()))
     }
 
     /// Permits Unstuck's principal to do something.

@@ -191,7 +191,7 @@ pub fn handbook() -> Vec<&'static Entry> {
 /// The chapter of a slug.
 #[must_use]
 pub fn entry(slug: &str) -> Option<&'static Entry> {
-    handbook().into_iter().find(|entry| entry.slug == slug)
+    entries().find(|entry| entry.slug == slug)
 }
 
 /// The slugs that findings can have, alphabetically.

@@ -5,7 +5,6 @@
 //! go into [`diagnose`], a [`Report`](report::Report) comes out; [`lookup`](lookup::lookup) answers for one group.
 
 mod answer;
-#[cfg_attr(not(test), expect(dead_code, reason = "some commands wait for the first rule that offers them"))]
 mod commands;
 mod could_not;
 mod detail;

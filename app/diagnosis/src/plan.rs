@@ -340,12 +340,13 @@ fn spread(layout: &Layout<'_, '_>) -> Result<Draft, Refusal> {
     Ok(draft)
 }
 
-/// The partitions of a plan as the tool reads them; one line each, so that people can read them too.
-fn reassignment<'a>(lists: impl IntoIterator<Item = (PartitionId, &'a [BrokerId])>) -> String {
+/// Partitions of the offsets topic with their replicas, as `kafka-reassign-partitions.sh` reads them; one line each, so that
+/// people can read them too.
+pub(crate) fn reassignment<L: AsRef<[BrokerId]>>(lists: impl IntoIterator<Item = (PartitionId, L)>) -> String {
     let lines: Vec<_> = lists
         .into_iter()
         .map(|(partition, replicas)| {
-            let replicas: Vec<_> = replicas.iter().map(ToString::to_string).collect();
+            let replicas: Vec<_> = replicas.as_ref().iter().map(ToString::to_string).collect();
             format!(
                 "{{\"topic\":\"{}\",\"partition\":{partition},\"replicas\":[{}]}}",
                 crate::OFFSETS_TOPIC,

@@ -25,6 +25,11 @@ pub fn date(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// A time as Kafka's tools take it: `2026-11-29T12:00:00.000`, in UTC.
+pub(crate) fn for_tools(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.000").to_string()
+}
+
 /// A duration in words, rounded down: `4 s`, `2 min`, `3 h 20 min`, `5 days`.
 #[must_use]
 pub fn span(milliseconds: i64) -> String {

@@ -275,8 +275,3 @@ pub(crate) fn by(bound: &crate::report::Bound) -> String {
     let assumed = if bound.assumed { " (assumed: the time-out could not be read)" } else { "" };
     format!("by {}{assumed}", crate::time::clock(bound.at))
 }
-
-/// A time as Kafka's tools take it: `2026-11-29T12:00:00.000`, in UTC.
-pub(crate) fn datetime(at: jiff::Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S.000").to_string()
-}

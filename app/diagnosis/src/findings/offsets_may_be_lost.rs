@@ -197,7 +197,7 @@ fn remedies(context: &Context<'_, '_>, partitions: &[PartitionId], groups: &[&Gr
     let first = groups.first().and_then(|id| Some((id.0.as_str(), facts.memory.groups.by_id.get(*id)?.last_seen)));
     let changed = partitions.first().and_then(|id| facts.memory.partitions.get(id)?.leadership_since);
     let (name, at) = first.unwrap_or(("GROUP", changed.unwrap_or(facts.now)));
-    let time = super::datetime(at);
+    let time = crate::time::for_tools(at);
     remedies.push(
         Remedy::new(
             "Set each group's position by time, while it is stopped",

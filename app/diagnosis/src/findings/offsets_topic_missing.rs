@@ -159,7 +159,7 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
     let groups = &context.facts.memory.groups.by_id;
     let Some(group) = groups.keys().next() else { return finding };
     let seen = context.facts.memory.offsets_topic.as_ref().map_or(context.facts.now, |topic| topic.last_seen);
-    let time = super::datetime(seen);
+    let time = crate::time::for_tools(seen);
     let title = match groups.len() {
         1 => "Then set the group's position by time, while it is stopped".to_owned(),
         many => {

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, Rule, capital, finding, seen_, step};
 use crate::handbook::Entry;
+use crate::plan::reassignment;
 use crate::report::{Finding, Remedy, Risk, Severity};
 use crate::snapshot::Reassignment;
-use crate::{BrokerId, OFFSETS_TOPIC, PartitionId, words};
+use crate::{BrokerId, PartitionId, words};
 
 const SLUG: &str = "reassignment-running";
 const FILE: &str = "cancel.json";
@@ -148,15 +149,10 @@ fn remedies(
 
 /// What `--cancel` reads: the partitions with the replicas that they are to have.
 fn json(running: &BTreeMap<PartitionId, &Reassignment>) -> String {
-    let entries: Vec<_> = running
-        .iter()
-        .map(|(partition, move_)| {
-            let kept: Vec<_> =
-                move_.replicas.iter().filter(|id| !move_.removing.contains(id)).map(ToString::to_string).collect();
-            format!("{{\"topic\":\"{OFFSETS_TOPIC}\",\"partition\":{partition},\"replicas\":[{}]}}", kept.join(","))
-        })
-        .collect();
-    format!("{{\"version\":1,\"partitions\":[\n{}\n]}}\n", entries.join(",\n"))
+    reassignment(running.iter().map(|(&partition, move_)| {
+        let kept = move_.replicas.iter().copied().filter(|id| !move_.removing.contains(id));
+        (partition, kept.collect::<Vec<_>>())
+    }))
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
         .verify("The topic stays: this finding closes ten minutes after it was last made anew."),
     );
     let group = facts.memory.groups.by_id.iter().find(|(_, group)| group.last_seen < last);
-    let time = super::datetime(group.map_or(last, |(_, group)| group.last_seen));
+    let time = crate::time::for_tools(group.map_or(last, |(_, group)| group.last_seen));
     let name = group.map_or("GROUP", |(id, _)| id.0.as_str());
     finding.remedies.push(
         Remedy::new(

@@ -4,6 +4,7 @@
 use super::restart::restart;
 use super::{Context, capital};
 use crate::commands::{Commands, Election, Reassign};
+use crate::plan::reassignment;
 use crate::report::{Avoid, BrokerState, Remedy, Risk};
 use crate::{BrokerId, OFFSETS_TOPIC, PartitionId, words};
 
@@ -136,8 +137,8 @@ impl Context<'_, '_> {
                     commands.describe_topic(OFFSETS_TOPIC)
                 ))
                 .undo(format!("`{} && {elect}`", reassign("move-back.json")))
-                .file("move.json", "the replicas with the present leader last", assignment(new))
-                .file("move-back.json", "the replicas as they are now", assignment(old)),
+                .file("move.json", "the replicas with the present leader last", reassignment(new))
+                .file("move-back.json", "the replicas as they are now", reassignment(old)),
         )
     }
 
@@ -194,17 +195,6 @@ pub(crate) fn never_elect_unclean(who: &[BrokerId]) -> Avoid {
 /// While nobody can elect, or too few brokers are left.
 pub(crate) fn never_restart_the_others(why: &str) -> Avoid {
     Avoid { what: "Do not restart the brokers that still work".to_owned(), why: capital(why) }
-}
-
-/// A file for `kafka-reassign-partitions.sh` about the offsets topic.
-pub(crate) fn assignment(partitions: impl Iterator<Item = (PartitionId, Vec<BrokerId>)>) -> String {
-    let lines: Vec<_> = partitions
-        .map(|(partition, replicas)| {
-            let replicas = words::ids(&replicas);
-            format!("  {{\"topic\":\"{OFFSETS_TOPIC}\",\"partition\":{partition},\"replicas\":{replicas}}}")
-        })
-        .collect();
-    format!("{{\"version\":1,\"partitions\":[\n{}\n]}}\n", lines.join(",\n"))
 }
 
 /// The last resort for a process that hangs.

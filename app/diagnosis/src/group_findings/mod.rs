@@ -190,7 +190,7 @@ impl GroupContext<'_> {
     /// Setting the offsets of a group by time: the last way out, as records may be read twice or skipped.
     fn reset_by_time(&self, topic: Option<&str>, at: Timestamp) -> Remedy {
         let commands = self.commands();
-        let time = at.strftime("%Y-%m-%dT%H:%M:%S.000").to_string();
+        let time = crate::time::for_tools(at);
         let reset = commands.reset_offsets(self.raw_id(), topic, crate::commands::Reset::ToDatetime(&time));
         let empty = self.state().map(|state| state == "Empty");
         let file = "offsets-before.csv";

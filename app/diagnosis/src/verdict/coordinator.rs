@@ -51,7 +51,6 @@ impl Step<'_, '_> {
         let Some(canary) = self.canary(leader) else {
             return Some(self.no_canary(leader));
         };
-        let with_shard = |verdict: PartitionVerdict, shard| PartitionVerdict { shard, ..verdict };
         match canary.code {
             0 | 69 => None,
             14 => Some(self.loading(leader, canary)),
@@ -60,7 +59,10 @@ impl Step<'_, '_> {
             16 if self.lists_with_14(leader) && !self.placement_in_doubt() => Some(self.loading(leader, canary)),
             15 | 16 => Some(self.not_served(leader, canary)),
             30 if self.listed_by_leader(leader) => None,
-            30 => Some(with_shard(verdict(Status::Unknown, Cause::Denied { leader }), Shard::Denied)),
+            30 => {
+                let denied = verdict(Status::Unknown, Cause::Denied { leader });
+                Some(PartitionVerdict { shard: Shard::Denied, ..denied })
+            }
             code => {
                 let bound = Bound { at: after(canary.same_since, NOT_SERVED_MS), assumed: false };
                 Some(until(facts, bound, Status::Unknown, Cause::OddAnswer { leader, code }))
