@@ -7,60 +7,16 @@
 // CHROMIUM           the browser, default /usr/bin/chromium
 // UNSTUCK_SCREENS    where screenshots go, default test-results
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
-import { chromium } from "playwright-core";
+import { beforeEach, test } from "node:test";
 
-const url = process.env.UNSTUCK_URL ?? "http://127.0.0.1:8080";
-const screens = process.env.UNSTUCK_SCREENS ?? "test-results";
-const PATIENCE = 30_000;
-
-let browser;
-
-/** Tells the drill something, past the page. */
-const tell = async (wish) => {
-  const body = JSON.stringify(wish);
-  const answer = await fetch(new URL("/api/v1/drill", url), { method: "POST", headers: { "Content-Type": "application/json" }, body });
-  assert.equal(answer.status, 200, await answer.clone().text());
-  return answer.json();
-};
-
-before(async () => {
-  mkdirSync(screens, { recursive: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
-});
-
-after(() => browser?.close());
+import { fits, headline, live, open, screens, tell } from "./browser.mjs";
 
 beforeEach(() => tell({ restart: true }));
 
-/** A page of its own, and everything that its console complained about. */
-const open = async (path, options = {}) => {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  await page.goto(new URL(path, url).href);
-  return { context, page, complaints };
-};
-
-const live = (page) => page.waitForSelector('.live[data-state="live"]');
 const button = (page, name) => page.getByRole("button", { name, exact: true });
-const headline = (page, pattern) =>
-  page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector(".headline h1")?.innerText ?? ""), pattern);
 const now = (page, step) =>
   page.waitForFunction((step) => document.querySelector(".drill-now .next-title")?.innerText === step, step);
-const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
-
 test("every page says that this is a drill; the dashboard alone has its switches", async () => {
   for (const [path, panels] of [["/", 1], ["/c/broker-lost", 1], ["/c/broker-lost/g?group=orders", 0], ["/c/broker-lost/b/1", 0], ["/no/such/page", 0]]) {
     const { context, page } = await open(path);

@@ -6,54 +6,14 @@
 // CHROMIUM           the browser, default /usr/bin/chromium
 // UNSTUCK_SCREENS    where screenshots go, default test-results
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
-import { chromium } from "playwright-core";
+import { beforeEach, test } from "node:test";
 
-const url = process.env.UNSTUCK_URL ?? "http://127.0.0.1:8080";
-const screens = process.env.UNSTUCK_SCREENS ?? "test-results";
-const PATIENCE = 30_000;
-
-let browser;
-
-const tell = async (wish) => {
-  const body = JSON.stringify(wish);
-  const answer = await fetch(new URL("/api/v1/drill", url), { method: "POST", headers: { "Content-Type": "application/json" }, body });
-  assert.equal(answer.status, 200, await answer.clone().text());
-};
-
-before(async () => {
-  mkdirSync(screens, { recursive: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  });
-});
-
-after(() => browser?.close());
+import { fits, headline, live, open, screens, tell, url } from "./browser.mjs";
 
 beforeEach(() => tell({ restart: true }));
 
-/** A page of its own, and everything that its console complained about. */
-const open = async (path, options = {}) => {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  const response = await page.goto(new URL(path, url).href);
-  return { context, page, complaints, response };
-};
-
-const live = (page) => page.waitForSelector('.live[data-state="live"]');
-const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
-const headline = (page, pattern) =>
-  page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector(".headline h1")?.innerText ?? ""), pattern);
 const WARNING = "replication-factor-1";
 
 test("a finding leads to its chapter, from there to another, and back", async () => {

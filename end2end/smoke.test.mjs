@@ -7,58 +7,17 @@
 // UNSTUCK_SCREENS    where screenshots go, default test-results
 // UNSTUCK_GROUP      a group id to look up, default one with awkward characters
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { test } from "node:test";
 
-const url = process.env.UNSTUCK_URL ?? "http://127.0.0.1:8080";
-const screens = process.env.UNSTUCK_SCREENS ?? "test-results";
+import { fits, open, screens, url } from "./browser.mjs";
+
 const group = process.env.UNSTUCK_GROUP ?? "a group+with 100%41 </title><b>&é\u{1F600}";
-const PATIENCE = 30_000;
-
-let browser;
-
-before(async () => {
-  mkdirSync(screens, { recursive: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
-});
-
-after(() => browser?.close());
-
-/** A page of its own, and everything that its console complained about. */
-const open = async (path, options = {}) => {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  const response = await page.goto(new URL(path, url).href);
-  return { context, page, complaints, response };
-};
-
 const hydrated = (page) => page.waitForSelector("html[data-hydrated]", { state: "attached" });
 const seenAt = (page) => page.locator(".since .soft").first().innerText();
 
 /** The cluster that the first page looks into. */
 const cluster = async (page) => (await page.locator("form.find").getAttribute("action")).split("/")[2];
-
-const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
 
 test("the page comes to life, without a complaint, and updates", async () => {
   const { context, page, complaints } = await open("/");
