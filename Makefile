@@ -62,9 +62,10 @@ fmt: ## Format the sources
 	$(CARGO) fmt --all
 
 .PHONY: docs
-docs: ## Write anew what is generated: docs/findings.md from the rules, docs/scenarios.md and its schema from the code
+docs: ## Write anew what is generated: docs/findings.md, docs/scenarios.md with its schema, the table of docs/truth.md
 	UPDATE_HANDBOOK=1 $(CARGO) test -p unstuck-diagnosis --test handbook
 	UPDATE_SCENARIO_DOCS=1 $(CARGO) test -p unstuck-drill --lib schema
+	UPDATE_TRUTH_DOCS=1 $(CARGO) test --workspace --lib drill::truth
 
 .PHONY: clean
 clean: ## Remove everything that was built (Kafka's jars too)
