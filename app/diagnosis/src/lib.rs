@@ -17,6 +17,7 @@ mod group_id;
 mod groups;
 pub mod handbook;
 mod headline;
+pub mod history;
 pub mod lookup;
 pub mod memory;
 mod near;
