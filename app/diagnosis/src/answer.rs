@@ -5,7 +5,7 @@ use crate::groups::{self, named, needs_a_look, shown_partition};
 use crate::lookup::{
     Coordinator, GroupLookup, KnownGroup, NearGroup, Placement, SAME_PARTITION_CAP, SamePartitionGroups, Verdict,
 };
-use crate::memory::{GoneGroup, Memory, SeenGroup};
+use crate::memory::{Memory, SeenGroup};
 use crate::near::near;
 use crate::placement::PlacementSteps;
 use crate::rebalance::{Rebalance, rebalance};
@@ -44,7 +44,7 @@ fn about(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
     let shown = shown_partition(&report.placement, count, group);
     let partition = shown.and_then(|partition| report.partition(partition));
     let seen = memory.groups.by_id.get(group);
-    let known = known(report, seen, memory.groups.gone.get(group));
+    let known = known(report, memory, group);
     let findings: Vec<_> = report
         .findings
         .iter()
@@ -74,15 +74,27 @@ fn about(report: &Report, memory: &Memory, group: &GroupId) -> GroupLookup {
     }
 }
 
-fn known(report: &Report, seen: Option<&SeenGroup>, gone: Option<&GoneGroup>) -> KnownGroup {
+fn known(report: &Report, memory: &Memory, group: &GroupId) -> KnownGroup {
+    let coordinator_lost = shown_partition(&report.placement, report.offsets_topic.partition_count, group)
+        .and_then(|partition| report.partition(partition))
+        .is_some_and(|partition| partition.status == Status::Stuck);
+    let (seen, gone) = (memory.groups.by_id.get(group), memory.groups.gone.get(group));
+    let at = |time| crate::time::at(time, report.observed_at);
     let Some(seen) = seen else {
         return KnownGroup {
             sentence: match (&report.groups.incomplete_because, gone) {
                 (None, None) => "no broker lists it".to_owned(),
                 (None, Some(gone)) => {
-                    format!("no broker lists it any more; it was last listed at {}", crate::time::clock(gone.last_seen))
+                    format!("no broker lists it any more; it was last listed at {}", at(gone.last_seen))
                 }
-                (Some(why), _) => format!("not seen in any listing, but {why}"),
+                (Some(why), None) => format!(
+                    "{}never seen by Unstuck, which began looking at {}, and {why}",
+                    if coordinator_lost { "cannot be looked for, as its coordinator does not work; " } else { "" },
+                    at(report.watching_since)
+                ),
+                (Some(why), Some(gone)) => {
+                    format!("not listed any more, last listed at {}; but {why}", at(gone.last_seen))
+                }
             },
             ..KnownGroup::default()
         };
@@ -93,12 +105,13 @@ fn known(report: &Report, seen: Option<&SeenGroup>, gone: Option<&GoneGroup>) ->
         (Some("classic") | None, protocol) => format!("a classic group of type {}", crate::visible(protocol)),
         (Some(kind), _) => format!("a {} group", crate::visible(kind)),
     };
-    let since = seen.state_since.map(|at| format!(" since {}", crate::time::clock(at))).unwrap_or_default();
+    let since = seen.state_since.map(|since| format!(" since {}", at(since))).unwrap_or_default();
     let state = seen
         .state
         .as_deref()
         .map_or_else(|| ", state not told".to_owned(), |state| format!(", state {}{since}", crate::visible(state)));
-    let clock = crate::time::clock(seen.last_seen);
+    let clock = at(seen.last_seen);
+    let last_by = seen.last_listed_by.map(|broker| format!(" by broker {broker}")).unwrap_or_default();
     KnownGroup {
         listed: !listed_by.is_empty(),
         remembered: listed_by.is_empty(),
@@ -107,8 +120,9 @@ fn known(report: &Report, seen: Option<&SeenGroup>, gone: Option<&GoneGroup>) ->
         group_type: seen.group_type.clone(),
         protocol_type: Some(seen.protocol_type.clone()),
         last_seen: Some(seen.last_seen),
+        members: memory.groups.members.get(group).cloned(),
         sentence: if listed_by.is_empty() {
-            format!("{kind}{state}, last listed at {clock}; no broker lists it now")
+            format!("{kind}{state}, last listed at {clock}{last_by}; no broker lists it now")
         } else {
             format!("{kind}{state}, listed by {} at {clock}", crate::words::brokers(&listed_by))
         },
@@ -123,12 +137,16 @@ fn verdict(
     seen: Option<&SeenGroup>,
     known: &KnownGroup,
 ) -> Verdict {
-    let plain = |status: Status, sentence: String| Verdict {
-        status,
-        sentence,
-        outlook: partition.and_then(|partition| partition.outlook.clone()),
-        since: partition.filter(|partition| partition.status == status).and_then(|partition| partition.since),
-        expected_by: partition.and_then(|partition| partition.expected_by.clone()),
+    let plain = |status: Status, sentence: String| {
+        let so = || partition.filter(|partition| partition.status == status);
+        Verdict {
+            status,
+            sentence,
+            outlook: partition.and_then(|partition| partition.outlook.clone()),
+            since: so().and_then(|partition| partition.since),
+            since_after: so().and_then(|partition| partition.since_after),
+            expected_by: partition.and_then(|partition| partition.expected_by.clone()),
+        }
     };
     let said = |status: Status, reason: &str| plain(status, sentence(group, status, partition.is_some(), reason));
     let Some(partition) = partition else {
@@ -169,13 +187,14 @@ fn verdict(
                 crate::time::clock(by.at)
             )),
             since: seen.state_since.map(|_| since),
+            since_after: None,
             expected_by: Some(by),
             ..said(Status::Recovering, &format!("it is rebalancing (state {state})"))
         },
         (_, Rebalance::Past { since, .. }) => {
             let long = crate::time::span(crate::time::millis_between(since, report.observed_at));
             let verdict = said(Status::LookAtGroup, &format!("it has been rebalancing for {long} (state {state})"));
-            Verdict { since: Some(since), ..verdict }
+            Verdict { since: Some(since), since_after: None, ..verdict }
         }
         (_, Rebalance::Loop { times, since }) => {
             let long = crate::time::span(crate::time::millis_between(since, report.observed_at));
@@ -381,9 +400,9 @@ mod tests {
           group: no broker lists it
 
         not listed, listing filtered:
-        [working] my-group: its coordinator works (serves, and commits are accepted); the group itself was not seen in any listing, but the account may not see all groups (needs DESCRIBE on CLUSTER).
+        [working] my-group: its coordinator works (serves, and commits are accepted); the group itself was never seen by Unstuck, which began looking at 12:00:00 UTC; the account may not see all groups (needs DESCRIBE on CLUSTER).
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: not seen in any listing, but the account may not see all groups (needs DESCRIBE on CLUSTER)
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC; the account may not see all groups (needs DESCRIBE on CLUSTER)
 
         one copy:
         [at_risk] my-group is at risk: its coordinator serves, but everything depends on broker 1.
@@ -394,19 +413,19 @@ mod tests {
         [stuck] my-group is stuck: its coordinator, broker 1, is down.
           It will not heal by itself: stuck until broker 1 is back.
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: a classic group of type consumer, state Stable, last listed at 12:00:00 UTC; no broker lists it now
+          group: a classic group of type consumer, state Stable, last listed at 12:00:00 UTC by broker 1; no broker lists it now
 
         coordinator gone, never listed:
         [stuck] my-group is stuck: its coordinator, broker 1, is down.
           It will not heal by itself: stuck until broker 1 is back.
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: not seen in any listing, but groups on broker 1 could not be listed
+          group: cannot be looked for, as its coordinator does not work; never seen by Unstuck, which began looking at 12:00:00 UTC; groups on broker 1 could not be listed
 
         election due:
         [recovering] my-group is recovering: its coordinator, broker 1, is down, and another one is about to be elected.
           Recovering: brokers 2 and 3 are in sync, and an election is due by 12:00:13 UTC.
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: not seen in any listing, but groups on broker 1 could not be listed
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC; groups on broker 1 could not be listed
 
         loading:
         [recovering] my-group is recovering: its coordinator, broker 1, is loading its partition.
@@ -422,7 +441,7 @@ mod tests {
         not reachable:
         [unknown] my-group: unknown, because its coordinator, broker 1, cannot be reached from here (the connection attempt timed out).
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: not seen in any listing, but groups on broker 1 could not be listed
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC; groups on broker 1 could not be listed
 
         fresh cluster:
         [look_at_group] my-group: no consumer group has used this cluster yet, so there is nothing to look at.
@@ -447,7 +466,7 @@ mod tests {
         nothing answers:
         [unknown] my-group: unknown, because no bootstrap address leads to the cluster.
           note: Not proven: __consumer_offsets could not be looked at.
-          group: not seen in any listing, but no broker answers
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC; no broker answers
 
         drift:
         [unknown] my-group: unknown, because brokers use different partition counts, and they disagree on its partition.

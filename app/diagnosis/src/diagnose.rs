@@ -45,6 +45,7 @@ pub fn diagnose(input: &Input<'_>) -> Report {
         cluster_id: cluster_id(input.snapshot),
         observed_at: input.now,
         watching_since: input.memory.watching_since,
+        pauses: input.memory.pauses.clone(),
         headline: headline::write(&facts, &partitions, &groups, &findings),
         bootstrap: bootstrap(input.snapshot),
         brokers,
@@ -97,12 +98,14 @@ fn partition_report(
     let seen = facts.partitions.get(&partition)?;
     let memory = facts.memory.partitions.get(&partition).cloned().unwrap_or_default();
     let view = seen.newest;
+    let since = since(&memory, verdict.status, facts.now);
     let explaining: Vec<_> = findings.iter().filter(|finding| finding.partitions.contains(&partition)).collect();
     Some(PartitionReport {
         partition,
         status: verdict.status,
         sentence: partition_words::sentence(facts, verdict),
-        since: since(&memory, verdict.status, facts.now),
+        since,
+        since_after: since.and_then(|since| facts.memory.unseen_before(since)),
         expected_by: verdict.expected_by.clone(),
         outlook: explaining.first().and_then(|finding| finding.outlook.clone()),
         leader: view.leader,

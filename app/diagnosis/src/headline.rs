@@ -26,6 +26,7 @@ pub(crate) fn write(
         sentence: sentence(facts, status, partitions, groups, findings),
         detail: detail(facts, status, partitions, groups),
         since,
+        since_after: since.and_then(|since| facts.memory.unseen_before(since)),
     }
 }
 

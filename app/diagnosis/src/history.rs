@@ -3,12 +3,22 @@
 //! These types are written to a store and read again by later versions: add fields with `#[serde(default)]`, and never
 //! give a name another meaning.
 
+mod book;
+mod chronicle;
+mod frozen;
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Severity};
 use crate::report::{BrokerState, Status};
 use crate::{BrokerId, GroupId, PartitionId};
+
+pub use book::{Book, Changes, SETTLING_MS};
+pub use chronicle::Chronicle;
+pub use frozen::{FORMAT, Frozen};
 
 /// When something began, as exactly as looking can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

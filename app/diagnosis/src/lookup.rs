@@ -8,6 +8,7 @@ pub use crate::detail::{
     Assigned, CommittedOffset, GroupDetail, GroupMember, GroupSample, GroupTrace, MEMBERS_CAP, OFFSETS_CAP, Uncommitted,
 };
 pub use crate::group_findings::detail_findings;
+use crate::history::SeenMembers;
 pub use crate::near::Difference;
 use crate::report::{Bound, CouldNotObserve, Finding, NamedGroup, Shard, Status, ViewReport};
 use crate::{BrokerId, GroupId, PartitionId};
@@ -89,6 +90,10 @@ pub struct Verdict {
     pub outlook: Option<String>,
     /// Since when this has been seen; `None` if it was so when Unstuck began looking.
     pub since: Option<Timestamp>,
+    /// When it was last seen to be otherwise, where nobody looked between that and `since`: it began at some time between
+    /// the two.
+    #[serde(default)]
+    pub since_after: Option<Timestamp>,
     /// By when `recovering` should be over.
     pub expected_by: Option<Bound>,
 }
@@ -142,7 +147,7 @@ pub struct Coordinator {
 pub struct KnownGroup {
     /// Whether some broker lists it now.
     pub listed: bool,
-    /// Whether it was listed earlier in this run.
+    /// Whether it was listed earlier, and is not now.
     pub remembered: bool,
     /// Its state when last listed.
     pub state: Option<String>,
@@ -157,6 +162,9 @@ pub struct KnownGroup {
     pub last_seen: Option<Timestamp>,
     /// Brokers that list it now.
     pub listed_by: Vec<BrokerId>,
+    /// Who was in it when somebody last asked its coordinator.
+    #[serde(default)]
+    pub members: Option<SeenMembers>,
     /// In words.
     pub sentence: String,
 }

@@ -5,6 +5,7 @@
 
 mod groups;
 mod partitions;
+mod pauses;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,12 +17,14 @@ use serde::{Deserialize, Serialize};
 pub use groups::SeenGroups;
 use groups::served_by_leader;
 pub use partitions::{EpochFell, PartitionMemory, StatePartitionMemory, UncleanElection};
+pub use pauses::{PAUSE_MS, Pause};
 pub use seen::{GONE_CAP, GoneGroup, HISTORY_CAP, SeenGroup, StateChange};
 
 use crate::facts::{Facts, GONE_MS, listed_live, proven_absent_now};
+use crate::history::SeenBroker;
 use crate::placement_proof::contradicted_now;
 use crate::report::{PlacementProof, Report, Status};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{BrokerSight, Snapshot};
 use crate::time::millis_between;
 use crate::{BrokerId, GroupId, PartitionId};
 
@@ -33,8 +36,12 @@ const RECREATED_CAP: usize = 10;
 /// Everything remembered about one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// When looking began.
+    /// When looking began, the first time.
     pub watching_since: Timestamp,
+    /// When it was looked last.
+    pub looked_until: Timestamp,
+    /// When nobody looked since then, the last ones: a restart, or a machine that slept.
+    pub pauses: Vec<Pause>,
     /// Every group ever listed and not properly deleted since.
     pub groups: Arc<SeenGroups>,
     /// How many partitions the offsets topic had when last seen, and when that was; `None` if it never was.
@@ -51,8 +58,8 @@ pub struct Memory {
     pub placement_contradicted_since: Option<Timestamp>,
     /// The partition count for which FindCoordinator answers proved the placement last.
     pub placement_proven_for: Option<i32>,
-    /// Brokers that answered, or that a broker or a bootstrap address listed as live, in this run.
-    pub brokers_seen: BTreeSet<BrokerId>,
+    /// Brokers that answered, or that a broker or a bootstrap address listed as live, ever.
+    pub brokers_seen: BTreeMap<BrokerId, SeenBroker>,
     /// When each broker was last seen to be stopped: it refuses connections, or cannot be found any more.
     pub brokers_gone: BTreeMap<BrokerId, Timestamp>,
     /// Since when everything that answers has listed no live broker at all.
@@ -97,6 +104,8 @@ impl Memory {
     pub fn new(watching_since: Timestamp) -> Self {
         Self {
             watching_since,
+            looked_until: watching_since,
+            pauses: Vec::new(),
             groups: Arc::new(SeenGroups::default()),
             offsets_topic: None,
             offsets_topic_gone_since: None,
@@ -105,7 +114,7 @@ impl Memory {
             voters: Vec::new(),
             placement_contradicted_since: None,
             placement_proven_for: None,
-            brokers_seen: BTreeSet::new(),
+            brokers_seen: BTreeMap::new(),
             brokers_gone: BTreeMap::new(),
             counts_none_since: None,
             controllers_differ_since: None,
@@ -115,6 +124,20 @@ impl Memory {
             unlisted: BTreeSet::new(),
             relisted: BTreeMap::new(),
             headline: None,
+        }
+    }
+
+    fn see_broker(&mut self, id: BrokerId, sight: Option<&BrokerSight>, now: Timestamp) {
+        let seen = self.brokers_seen.entry(id).or_insert_with(|| SeenBroker {
+            address: None,
+            rack: None,
+            first_seen: now,
+            last_seen: now,
+        });
+        seen.last_seen = now;
+        if let Some(sight) = sight {
+            seen.address = sight.address.clone().or(seen.address.take());
+            seen.rack = sight.rack.clone().or(seen.rack.take());
         }
     }
 
@@ -133,6 +156,7 @@ impl Memory {
     /// Takes in a snapshot: which groups were seen, and since when things have been as they are.
     pub fn learn(&mut self, snapshot: &Snapshot) {
         let now = snapshot.taken_at;
+        self.learn_pause(now);
         self.learn_listing(snapshot, now);
         let facts = Facts::draw(snapshot, self, now);
         let partitions: BTreeMap<_, _> = facts
@@ -165,7 +189,9 @@ impl Memory {
         }
         self.state_topics = state_topics;
         self.brokers_gone.extend(gone_now.into_iter().map(|id| (id, now)));
-        self.brokers_seen.extend(seen_live);
+        for id in seen_live {
+            self.see_broker(id, snapshot.brokers.get(&id), now);
+        }
         self.counts_none_since = counts_none.then(|| self.counts_none_since.unwrap_or(now));
         if !stale {
             self.controllers_differ_since = two_controllers.then(|| self.controllers_differ_since.unwrap_or(now));
@@ -200,12 +226,20 @@ impl Memory {
 
     /// Takes in what was concluded, so that the next report can say since when.
     pub fn note(&mut self, report: &Report) {
+        let resuming = self.resuming(report.observed_at);
         for partition in &report.partitions {
+            // The first looks after a pause do not know yet; that is no news.
+            if resuming && partition.status == Status::Unknown {
+                continue;
+            }
             let memory = self.partitions.entry(partition.partition).or_default();
             memory.verdict = Some(status_after(memory.verdict.as_ref(), partition.status, report.observed_at));
         }
         if let PlacementProof::Certain { partition_count } = report.placement {
             self.placement_proven_for = Some(partition_count);
+        }
+        if resuming && report.headline.status == Status::Unknown && self.headline.is_some() {
+            return;
         }
         self.headline = Some(status_after(self.headline.as_ref(), report.headline.status, report.observed_at));
     }

@@ -9,6 +9,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::finding::{Avoid, Evidence, Finding, Met, Precondition, Remedy, RemedyFile, Risk, Severity, Strength};
+use crate::memory::Pause;
 pub use crate::what_if::{Consequence, IfItStops, RackReport};
 use crate::{BrokerId, GroupId, PartitionId};
 
@@ -90,8 +91,11 @@ pub struct Report {
     pub cluster_id: Option<String>,
     /// When the underlying snapshot was put together.
     pub observed_at: Timestamp,
-    /// Since when this run of Unstuck has been looking.
+    /// Since when Unstuck has been looking; earlier runs count where they were remembered.
     pub watching_since: Timestamp,
+    /// When nobody looked since then, the last ones.
+    #[serde(default)]
+    pub pauses: Vec<Pause>,
     /// The worst news in one sentence.
     pub headline: Headline,
     /// The bootstrap addresses that were looked at, with what they led to.
@@ -145,6 +149,9 @@ pub struct Headline {
     pub detail: String,
     /// Since when the status has been so, as far as seen.
     pub since: Option<Timestamp>,
+    /// When it was last seen to be otherwise, where nobody looked between that and `since`.
+    #[serde(default)]
+    pub since_after: Option<Timestamp>,
 }
 
 /// What a bootstrap address led to.
@@ -295,6 +302,9 @@ pub struct PartitionReport {
     pub sentence: String,
     /// Since when this status has been seen; `None` if it was so when Unstuck began looking.
     pub since: Option<Timestamp>,
+    /// When it was last seen to be otherwise, where nobody looked between that and `since`.
+    #[serde(default)]
+    pub since_after: Option<Timestamp>,
     /// By when `recovering` should be over, and whether that bound is assumed rather than read from the cluster.
     pub expected_by: Option<Bound>,
     /// What will happen next by itself, in a sentence.

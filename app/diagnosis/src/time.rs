@@ -25,6 +25,12 @@ pub fn date(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// A time for somebody who reads it at `now`: the time of day, or with its day where that is not the same night.
+#[must_use]
+pub fn at(at: Timestamp, now: Timestamp) -> String {
+    if millis_between(at, now).abs() < 43_200_000 { clock(at) } else { date(at) }
+}
+
 /// A time as Kafka's tools take it: `2026-11-29T12:00:00.000`, in UTC.
 pub(crate) fn for_tools(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.000").to_string()
@@ -51,6 +57,13 @@ pub fn span(milliseconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_another_day_have_the_day() {
+        let now: Timestamp = "2026-11-29T03:00:00Z".parse().expect("a timestamp");
+        assert_eq!(at(after(now, -18_000_000), now), "22:00:00 UTC", "the same night");
+        assert_eq!(at(after(now, -50_000_000), now), "2026-11-28 13:06 UTC");
+    }
 
     #[test]
     fn writes_times_and_spans() {

@@ -164,7 +164,7 @@ fn answer(facts: &Facts<'_>, report: &Report, id: &GroupId) -> TransactionalAnsw
         let (status, sentence) = words::without_topic(facts, id);
         return TransactionalAnswer {
             transactional_id: id.clone(),
-            verdict: Verdict { status, sentence, outlook: None, since: None, expected_by: None },
+            verdict: Verdict { status, sentence, outlook: None, since: None, since_after: None, expected_by: None },
             placement: None,
             coordinator: None,
             views: Vec::new(),
@@ -181,6 +181,7 @@ fn answer(facts: &Facts<'_>, report: &Report, id: &GroupId) -> TransactionalAnsw
             sentence: words::sentence(id, judged.status, &judged.cause),
             outlook: judged.by.as_ref().map(|by| format!("Expected to be over {}.", crate::findings::by(by))),
             since: judged.since,
+            since_after: judged.since.and_then(|since| facts.memory.unseen_before(since)),
             expected_by: judged.by,
         },
         placement: count.map(|count| placement(id, count, partition)),

@@ -103,7 +103,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
 
 fn unknown(facts: &Facts<'_>, id: BrokerId) -> bool {
     let sight = facts.snapshot.brokers.get(&id);
-    !facts.memory.brokers_seen.contains(&id)
+    !facts.memory.brokers_seen.contains_key(&id)
         && !facts.listed_live.contains(&id)
         && !facts.off_listener.contains(&id)
         && sight.is_none_or(|sight| !sight.fenced && sight.contact.first_answer.is_none())

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{GHOSTS_CAP, GONE_CAP, GoneGroup, Memory, SeenGroup};
 use crate::facts::Facts;
+use crate::history::SeenMembers;
+use crate::near::Mark;
 use crate::placement::partition_for;
 use crate::snapshot::{GroupListing, Snapshot};
 use crate::time::millis_between;
@@ -16,7 +18,7 @@ use crate::{BrokerId, GroupId, PartitionId};
 /// How long after a change of leadership a listing of the old leader may still have its groups.
 const SETTLED_MS: i64 = 5_000;
 
-/// Every group ever listed in this run.
+/// Every group ever listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenGroups {
     /// Groups by id.
@@ -30,9 +32,53 @@ pub struct SeenGroups {
     /// Groups that their coordinator no longer knows: deleted, or all their offsets expired. The latest [`GONE_CAP`].
     #[serde(default)]
     pub gone: BTreeMap<GroupId, GoneGroup>,
+    /// Who was in a group when somebody last asked its coordinator for the members.
+    #[serde(default)]
+    pub members: BTreeMap<GroupId, SeenMembers>,
 }
 
 impl Memory {
+    /// The memory of an earlier run, kept apart from its groups. Whose listings those were is history now: each group is
+    /// only remembered until a broker lists it again.
+    #[must_use]
+    pub fn with_groups(
+        mut self,
+        groups: impl IntoIterator<Item = (GroupId, SeenGroup)>,
+        gone: impl IntoIterator<Item = (GroupId, GoneGroup)>,
+        members: impl IntoIterator<Item = (GroupId, SeenMembers)>,
+    ) -> Self {
+        let listings = self.groups.listings.clone();
+        let mut kept = SeenGroups { gone: gone.into_iter().collect(), ..SeenGroups::default() };
+        for (id, mut group) in groups {
+            // What did not change was not written again each time that it was listed.
+            let listed = group.listed_by.iter().filter_map(|broker| listings.get(broker).copied());
+            group.last_seen = listed.max().map_or(group.last_seen, |listed| listed.max(group.last_seen));
+            group.listed_by.clear();
+            group.mark = Mark::of(id.as_str());
+            kept.by_id.insert(id, group);
+        }
+        kept.members = members.into_iter().filter(|(id, _)| kept.by_id.contains_key(id)).collect();
+        kept.place_all(self.offsets_topic.as_ref().map(|topic| topic.partition_count));
+        self.groups = Arc::new(kept);
+        self
+    }
+
+    /// The same without groups, but with the times of the listings, as [`with_groups`](Self::with_groups) takes it.
+    #[must_use]
+    pub fn without_groups(&self) -> Self {
+        let listings = self.groups.listings.clone();
+        let groups = Arc::new(SeenGroups { listings, ..SeenGroups::default() });
+        Self { groups, ..self.clone() }
+    }
+
+    /// Takes in who is in a group, as its coordinator told.
+    pub fn see_members(&mut self, group: &GroupId, members: SeenMembers) {
+        // An empty group tells nothing of who was in it.
+        if members.count > 0 && self.groups.by_id.contains_key(group) {
+            Arc::make_mut(&mut self.groups).members.insert(group.clone(), members);
+        }
+    }
+
     pub(super) fn learn_groups(&mut self, snapshot: &Snapshot, answering: &BTreeSet<BrokerId>, served: &Served) {
         let count = self.offsets_topic.as_ref().map(|topic| topic.partition_count);
         let fresh: Vec<_> = snapshot
@@ -119,6 +165,7 @@ impl SeenGroups {
             let group = self.by_id.entry(id.clone()).or_insert_with(|| SeenGroup::new(id, listing.at));
             group.take_in(listed, listing.at);
             group.listed_by.insert(broker);
+            group.last_listed_by = Some(broker);
             if new {
                 self.gone.remove(id);
                 if let Some(partition) = self.partition_count.and_then(|count| partition_for(id, count)) {
@@ -163,6 +210,7 @@ impl SeenGroups {
                         protocol_type: group.protocol_type,
                         state_since: group.state_since,
                     };
+                    self.members.remove(id);
                     self.gone.insert(id.clone(), gone);
                 }
                 !deleted

@@ -29,6 +29,9 @@ pub struct SeenGroup {
     pub last_seen: Timestamp,
     /// Brokers whose latest listing has it; empty if it is only remembered.
     pub listed_by: BTreeSet<BrokerId>,
+    /// The broker that listed it last.
+    #[serde(default)]
+    pub last_listed_by: Option<BrokerId>,
     /// Since when its state has been what it is, as listings show it; `None` if it was so when it was first listed.
     #[serde(default)]
     pub state_since: Option<Timestamp>,
@@ -74,6 +77,7 @@ impl SeenGroup {
             first_seen: at,
             last_seen: at,
             listed_by: BTreeSet::new(),
+            last_listed_by: None,
             state_since: None,
             earlier: Vec::new(),
             other_protocol_type: None,
