@@ -88,7 +88,7 @@ Pages and API have no login: listen on another address than loopback only where 
 
 Variables, for what is not given as an option:
   UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
-  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)";
+  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_STORE";
 
 const PLAN_HELP: &str = "\
 Examples:
@@ -215,6 +215,9 @@ pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(short, long, value_name = "IP:PORT")]
     pub(crate) listen: Option<String>,
+    /// Where to keep what was seen: a file, postgres://…, or none [default: unstuck/unstuck.db in the state folder of the user]
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) store: Option<String>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
@@ -323,7 +326,7 @@ pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> 
 async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "info", &environment)?;
     let options = arguments.cluster_args.options(arguments.cluster_name.as_ref());
-    let config = config::for_serve(&options, arguments.listen.as_deref(), &environment)?;
+    let config = config::for_serve(&options, arguments.listen.as_deref(), arguments.store.as_deref(), &environment)?;
     let listener =
         tokio::net::TcpListener::bind(config.listen).await.map_err(|error| cannot_listen(config.listen, &error))?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
@@ -336,9 +339,10 @@ async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Fai
     } else {
         tracing::info!(url = format!("http://{address}"), "listening");
     }
-    serving::serve(config, listener, shutdown)
-        .await
-        .map_err(|error| Failure { code: EXIT_SOFTWARE, message: format!("the server failed: {error}") })?;
+    serving::serve(config, listener, shutdown).await.map_err(|error| match &error {
+        serving::ServeError::Io(_) => Failure { code: EXIT_SOFTWARE, message: error.to_string() },
+        serving::ServeError::Store(_) => Failure { code: EXIT_UNAVAILABLE, message: error.to_string() },
+    })?;
     tracing::info!("ended");
     Ok(0)
 }

@@ -6,6 +6,7 @@
 mod address;
 mod environment;
 mod file;
+mod store;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use unstuck_diagnosis::BrokerId;
 use unstuck_kafka::ClusterConfig;
 
 pub use environment::Environment;
+pub use store::StoreConfig;
 
 /// Where `unstuck serve` listens if nothing else is said: loopback only, because pages are open to whoever reaches them.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
@@ -28,6 +30,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The clusters to look at, at least one, by name, each name once.
     pub clusters: Vec<ClusterConfig>,
+    /// Where is kept what outlives a restart; `None`: nothing is.
+    pub store: Option<StoreConfig>,
 }
 
 /// A configuration that cannot be used. `Display` is three lines for people: what failed, what it means, what to do.
@@ -70,6 +74,8 @@ pub struct Clusters {
     pub clusters: Vec<ClusterConfig>,
     /// `listen` of the file.
     pub listen: Option<SocketAddr>,
+    /// `[store]` of the file.
+    pub store: store::InFile,
 }
 
 /// Reads the configuration of `unstuck serve`.
@@ -79,6 +85,7 @@ pub struct Clusters {
 pub fn for_serve(
     options: &ClusterOptions,
     listen: Option<&str>,
+    store: Option<&str>,
     environment: &Environment,
 ) -> Result<Config, ConfigError> {
     let clusters = clusters(options, environment)?;
@@ -90,7 +97,8 @@ pub fn for_serve(
             None => address::parse_listen(DEFAULT_LISTEN, "the default")?,
         },
     };
-    Ok(Config { listen, clusters: clusters.clusters })
+    let store = store::choose(store, &clusters.store, environment)?;
+    Ok(Config { listen, clusters: clusters.clusters, store })
 }
 
 /// An address to listen on, given as the option or variable `place`.
@@ -212,7 +220,7 @@ fn from_options(
         check_property(key, "--property")?;
         cluster.properties.insert(key.to_owned(), value.to_owned());
     }
-    Ok(Clusters { clusters: vec![cluster], listen: None })
+    Ok(Clusters { clusters: vec![cluster], listen: None, store: store::InFile::default() })
 }
 
 /// A name goes into page addresses and log lines, so it is kept to what needs no escaping there.

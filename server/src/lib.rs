@@ -16,6 +16,7 @@ mod place;
 mod plan;
 pub mod poller;
 mod problem;
+pub mod record;
 mod serving;
 #[cfg(test)]
 mod testing;

@@ -14,9 +14,10 @@ use tokio_util::task::TaskTracker;
 use unstuck_diagnosis::memory::Memory;
 use unstuck_diagnosis::report::Status;
 use unstuck_diagnosis::snapshot::Snapshot;
-use unstuck_diagnosis::{Input, Published, Seq, diagnose};
+use unstuck_diagnosis::{GroupId, Input, Published, Seq, diagnose};
 use unstuck_kafka::{ClusterConfig, Collector};
 
+use crate::record::{Inbox, Keeper, Recording, record};
 use crate::watched::WatchedCluster;
 
 /// How long a group's members and offsets may take; the verdict never waits for them.
@@ -33,14 +34,17 @@ pub fn boot_id() -> String {
     format!("{:016x}", RandomState::new().hash_one(std::process::id()))
 }
 
-/// Starts looking at a cluster. The first value is there at once: a report that says that nothing was seen yet.
+/// Starts looking at a cluster, and recording what is seen if there is a keeper. The first value is there at once: a report that says that nothing was seen yet.
 /// Ends its task (tracked by `tasks`) when `shutdown` is cancelled.
 pub fn watch_cluster(
     config: ClusterConfig,
     boot: &str,
     tasks: &TaskTracker,
     shutdown: &CancellationToken,
+    keeper: Option<&Arc<Keeper>>,
 ) -> WatchedCluster {
+    let cluster = config.name.clone();
+    let inbox = Inbox::default();
     let collector = Arc::new(Collector::start(config));
     let mut snapshots = collector.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
@@ -50,12 +54,15 @@ pub fn watch_cluster(
     let settled = Arc::new(AtomicBool::new(Collector::settled(&first)));
     // Weak: a request under way must not keep the collector from ending.
     let (for_groups, for_transactions) = (Arc::downgrade(&collector), Arc::downgrade(&collector));
-    let ask_detail = Arc::new(move |group, coordinator| {
-        let collector = for_groups.clone();
+    let for_members = inbox.clone();
+    let ask_detail = Arc::new(move |group: GroupId, coordinator| {
+        let (collector, inbox) = (for_groups.clone(), for_members.clone());
         async move {
             let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
             let asked = collector.group_detail(&group, coordinator, DETAIL_DEADLINE).await;
-            asked.map_err(|error| error.to_string())
+            let detail = asked.map_err(|error| error.to_string())?;
+            inbox.put_members(group, &detail);
+            Ok(detail)
         }
         .boxed()
     });
@@ -68,11 +75,25 @@ pub fn watch_cluster(
         }
         .boxed()
     });
+    let recording = keeper.map(|keeper| {
+        let (status, recording) = watch::channel(Recording::default());
+        let settled = Arc::clone(&settled);
+        tasks.spawn(record(
+            Arc::clone(keeper),
+            cluster,
+            published.clone(),
+            settled,
+            inbox.clone(),
+            status,
+            shutdown.clone(),
+        ));
+        recording
+    });
     let (shutdown, watched_settled) = (shutdown.clone(), Arc::clone(&settled));
     tasks.spawn(async move {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = publish_for_ever(&mut snapshots, &publish, &settled) => {}
+            () = publish_for_ever(&mut snapshots, &publish, &settled, &inbox) => {}
         }
         if let Some(collector) = Arc::into_inner(collector)
             && tokio::time::timeout(COLLECTOR_SHUTDOWN, collector.shutdown()).await.is_err()
@@ -80,7 +101,7 @@ pub fn watch_cluster(
             tracing::debug!("a collector did not end in time");
         }
     });
-    WatchedCluster { published, settled: watched_settled, ask_detail, ask_transaction }
+    WatchedCluster { published, settled: watched_settled, ask_detail, ask_transaction, recording }
 }
 
 /// Publishes until the collector ends. A panic is logged, and looking goes on from what was published last:
@@ -89,9 +110,10 @@ async fn publish_for_ever(
     snapshots: &mut watch::Receiver<Arc<Snapshot>>,
     publish: &watch::Sender<Arc<Published>>,
     settled: &AtomicBool,
+    inbox: &Inbox,
 ) {
     loop {
-        let round = AssertUnwindSafe(publish_each(snapshots, publish, settled)).catch_unwind().await;
+        let round = AssertUnwindSafe(publish_each(snapshots, publish, settled, inbox)).catch_unwind().await;
         let cluster = publish.borrow().report.cluster.clone();
         match round {
             Ok(()) => {
@@ -111,6 +133,7 @@ async fn publish_each(
     snapshots: &mut watch::Receiver<Arc<Snapshot>>,
     publish: &watch::Sender<Arc<Published>>,
     settled: &AtomicBool,
+    inbox: &Inbox,
 ) {
     while snapshots.changed().await.is_ok() {
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
@@ -122,7 +145,9 @@ async fn publish_each(
             settled.store(true, Ordering::Relaxed);
         }
         let seq = Seq { boot: last.seq.boot.clone(), n: last.seq.n + 1 };
-        let next = next_value(seq, snapshot, last.memory.clone(), Timestamp::now());
+        let mut memory = last.memory.clone();
+        inbox.empty_into(&mut memory);
+        let next = next_value(seq, snapshot, memory, Timestamp::now());
         log_change(last.report.headline.status, &next);
         publish.send_replace(Arc::new(next));
     }

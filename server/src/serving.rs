@@ -16,14 +16,27 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use unstuck_drill::serve::Drill;
 use unstuck_kafka::ClusterConfig;
+use unstuck_store::StoreError;
 
 use crate::assets::Bundle;
-use crate::config::Config;
+use crate::config::{Config, StoreConfig};
 use crate::drill::routes::OnLoopback;
 use crate::events::{self, Live};
 use crate::problem::Problem;
+use crate::record::Keeper;
 use crate::watched::{Watched, WatchedCluster};
 use crate::{api, guard, pages, poller};
+
+/// Why serving ended otherwise than asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The listener failed.
+    #[error("the server failed: {0}")]
+    Io(#[from] std::io::Error),
+    /// The store cannot be used by this version.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+}
 
 /// How long answers under way may take after the end was asked for, and then how long tasks may take to end.
 const LAST_ANSWERS: Duration = Duration::from_millis(400);
@@ -33,10 +46,11 @@ const LAST_TASKS: Duration = Duration::from_millis(400);
 /// lets short answers finish, and returns within a second. `config.listen` is not looked at.
 ///
 /// # Errors
-/// The listener failed.
-pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> std::io::Result<()> {
+/// The listener failed, or a newer Unstuck wrote the store.
+pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
     let running = Running::new(&shutdown);
-    let watched = Watched::new(running.watch(config.clusters));
+    let keeper = running.keeper(config.store).await?;
+    let watched = Watched::new(running.watch(config.clusters, keeper.as_ref())).with_keeper(keeper);
     running.app(watched, listener).await
 }
 
@@ -49,10 +63,13 @@ pub async fn serve_drill(
     drill: Arc<Drill>,
     listener: TcpListener,
     shutdown: CancellationToken,
-) -> std::io::Result<()> {
+) -> Result<(), ServeError> {
     let running = Running::new(&shutdown);
-    let watched = Watched::new(running.watch(vec![ClusterConfig::new(name, drill.bootstrap())])).with_drill(drill);
-    running.app(watched, listener).await
+    // What happens in a drill is remembered as long as it runs, so that its incidents have links.
+    let folder = tempfile::Builder::new().prefix("unstuck-drill-").tempdir()?;
+    let keeper = running.keeper(Some(StoreConfig::file(folder.path().join("unstuck.db")))).await?;
+    let clusters = running.watch(vec![ClusterConfig::new(name, drill.bootstrap())], keeper.as_ref());
+    running.app(Watched::new(clusters).with_drill(drill).with_keeper(keeper), listener).await
 }
 
 /// Answers on `listener` for a drill that nobody looks at: its part of the API alone.
@@ -63,13 +80,13 @@ pub async fn serve_drill_control(
     drill: Arc<Drill>,
     listener: TcpListener,
     shutdown: CancellationToken,
-) -> std::io::Result<()> {
+) -> Result<(), ServeError> {
     let app = Router::new()
         .route("/healthz", get(healthz))
         .nest("/api", api::drill_router(drill))
         .fallback(api::unknown_path)
         .layer(axum::middleware::from_fn(guard::guard));
-    Running::new(&shutdown).answer(app, listener).await
+    Ok(Running::new(&shutdown).answer(app, listener).await?)
 }
 
 /// What runs beside the answers, and its end.
@@ -83,21 +100,26 @@ impl Running {
         Self { tasks: TaskTracker::new(), stop: shutdown.child_token() }
     }
 
-    fn watch(&self, clusters: Vec<ClusterConfig>) -> BTreeMap<String, WatchedCluster> {
+    async fn keeper(&self, config: Option<StoreConfig>) -> Result<Option<Arc<Keeper>>, ServeError> {
+        let Some(config) = config else { return Ok(None) };
+        Ok(Some(Keeper::open(config.place, config.retention, &self.tasks, &self.stop).await?))
+    }
+
+    fn watch(&self, clusters: Vec<ClusterConfig>, keeper: Option<&Arc<Keeper>>) -> BTreeMap<String, WatchedCluster> {
         let boot = poller::boot_id();
         let watch = |cluster: ClusterConfig| {
-            (cluster.name.clone(), poller::watch_cluster(cluster, &boot, &self.tasks, &self.stop))
+            (cluster.name.clone(), poller::watch_cluster(cluster, &boot, &self.tasks, &self.stop, keeper))
         };
         clusters.into_iter().map(watch).collect()
     }
 
-    async fn app(self, watched: Watched, listener: TcpListener) -> std::io::Result<()> {
+    async fn app(self, watched: Watched, listener: TcpListener) -> Result<(), ServeError> {
         let bundle = Bundle::embedded();
         if !bundle.present {
             tracing::warn!("built without the front-end bundle: pages are complete, but do not update by themselves");
         }
         let app = router(Arc::new(watched), &bundle, self.stop.clone());
-        self.answer(app, listener).await
+        Ok(self.answer(app, listener).await?)
     }
 
     async fn answer(self, app: Router, listener: TcpListener) -> std::io::Result<()> {

@@ -45,6 +45,7 @@ pub(crate) fn watched_cluster(published: Published) -> (watch::Sender<Arc<Publis
         settled: Arc::new(AtomicBool::new(true)),
         ask_detail: Arc::new(|_, _| async { Err("nobody answers in tests".to_owned()) }.boxed()),
         ask_transaction: Arc::new(|_, _| async { Err("nobody answers in tests".to_owned()) }.boxed()),
+        recording: None,
     };
     (sender, watched)
 }

@@ -14,6 +14,7 @@ use unstuck_diagnosis::{BrokerId, GroupId, Published};
 use unstuck_drill::serve::Drill;
 
 use crate::drill;
+use crate::record::{Keeper, Recording};
 use crate::traces::Traces;
 
 /// How many ids that do not fit a URL are remembered for their page links.
@@ -37,6 +38,8 @@ pub struct WatchedCluster {
     pub ask_detail: AskDetail,
     /// How a transaction is asked for.
     pub ask_transaction: AskTransaction,
+    /// How recording stands; `None` if nothing is recorded.
+    pub recording: Option<watch::Receiver<Recording>>,
 }
 
 /// All clusters of this run, by name.
@@ -47,19 +50,28 @@ pub struct Watched {
     drill: Option<Arc<Drill>>,
     /// Earlier looks at the inside of groups.
     traces: Traces,
+    /// What outlives a restart.
+    keeper: Option<Arc<Keeper>>,
 }
 
 impl Watched {
     /// The clusters by name.
     #[must_use]
     pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
-        Self { clusters, long_ids: Mutex::default(), drill: None, traces: Traces::default() }
+        Self { clusters, long_ids: Mutex::default(), drill: None, traces: Traces::default(), keeper: None }
     }
 
     /// With the drill that the only cluster is: pages say so, and have its switches.
     #[must_use]
     pub fn with_drill(mut self, drill: Arc<Drill>) -> Self {
         self.drill = Some(drill);
+        self
+    }
+
+    /// With what outlives a restart: history and incidents can be read.
+    #[must_use]
+    pub fn with_keeper(mut self, keeper: Option<Arc<Keeper>>) -> Self {
+        self.keeper = keeper;
         self
     }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// The variables that Unstuck reads: those whose names begin with `UNSTUCK_`, and `NO_COLOR` and `TERM`.
+/// Names of variables that are not only ours.
+const SHARED: [&str; 4] = ["HOME", "NO_COLOR", "TERM", "XDG_STATE_HOME"];
+
+/// The variables that Unstuck reads: those whose names begin with `UNSTUCK_`, and a few that everybody knows.
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -12,7 +15,7 @@ impl Environment {
     pub fn of_process() -> Self {
         let read = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
-            let ours = name.starts_with("UNSTUCK_") || name == "NO_COLOR" || name == "TERM";
+            let ours = name.starts_with("UNSTUCK_") || SHARED.contains(&name.as_str());
             if ours { Some((name, value.into_string().ok()?)) } else { None }
         });
         Self(read.collect())

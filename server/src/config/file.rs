@@ -6,13 +6,17 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use unstuck_kafka::ClusterConfig;
 
+use super::store::InFile;
 use super::{BrokerAddresses, Clusters, ConfigError, address, check_cluster_name, check_property, did_you_mean};
 
-const TOP_KEYS: [&str; 2] = ["clusters", "listen"];
+const TOP_KEYS: [&str; 3] = ["clusters", "listen", "store"];
+const STORE_KEYS: [&str; 3] = ["keep_groups_days", "keep_history_days", "place"];
 const CLUSTER_KEYS: [&str; 5] =
     ["bootstrap_servers", "broker_addresses", "canary_prefix", "properties", "request_timeout_ms"];
 /// Below that every broker looks silent; above it a dead one is noticed too late to be of use.
 const REQUEST_TIMEOUT_MS: std::ops::RangeInclusive<i64> = 50..=60_000;
+/// For how many days things may be kept.
+const DAYS: std::ops::RangeInclusive<u64> = 1..=3_650;
 /// Longest canary prefix, in bytes: the made-up id has to stay a short one.
 const CANARY_PREFIX_BYTES: usize = 200;
 
@@ -28,7 +32,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
             "Strings stand in double quotes; docs/configuration.md has an example.",
         )
     })?;
-    let mut read = Clusters { clusters: Vec::new(), listen: None };
+    let mut read = Clusters { clusters: Vec::new(), listen: None, store: InFile::default() };
     let mut tables = None;
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
@@ -36,6 +40,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
                 let text = source.string(value, "listen", "\"127.0.0.1:8080\"")?;
                 read.listen = Some(address::parse_listen(text, &format!("{}: listen", source.place_of(value)))?);
             }
+            "store" => read.store = source.store(value)?,
             "clusters" => tables = Some(source.table(value, "clusters")?),
             unknown => return Err(source.unknown_key(key, unknown, &TOP_KEYS, "the file")),
         }
@@ -92,6 +97,34 @@ impl Source<'_> {
 
     fn table<'v, 'i>(&self, value: Value<'v, 'i>, key: &str) -> Result<&'v DeTable<'i>, ConfigError> {
         value.get_ref().as_table().ok_or_else(|| self.wrong_type(value, key, "{ … }"))
+    }
+
+    fn store(&self, value: Value<'_, '_>) -> Result<InFile, ConfigError> {
+        let mut store = InFile::default();
+        for (key, value) in self.table(value, "store")? {
+            match key.get_ref().as_ref() {
+                "place" => {
+                    let place = self.string(value, "place", "\"/var/lib/unstuck/unstuck.db\"")?;
+                    store.place = Some((place.to_owned(), format!("{}: place", self.place_of(value))));
+                }
+                "keep_groups_days" => store.groups = Some(self.days(value, "keep_groups_days")?),
+                "keep_history_days" => store.history = Some(self.days(value, "keep_history_days")?),
+                unknown => return Err(self.unknown_key(key, unknown, &STORE_KEYS, "[store]")),
+            }
+        }
+        Ok(store)
+    }
+
+    fn days(&self, value: Value<'_, '_>, key: &str) -> Result<Duration, ConfigError> {
+        let number = value.get_ref().as_integer();
+        let days = number.and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
+        days.filter(|days| DAYS.contains(days)).map(|days| Duration::from_secs(days * 86_400)).ok_or_else(|| {
+            ConfigError::new(
+                format!("{}: {key} cannot be used", self.place_of(value)),
+                "It is for how many days is kept what is over.",
+                format!("Use a whole number from {} to {}; 400 is the default.", DAYS.start(), DAYS.end()),
+            )
+        })
     }
 
     fn cluster(&self, name: &str, value: Value<'_, '_>) -> Result<ClusterConfig, ConfigError> {

@@ -71,7 +71,7 @@ pub(super) async fn run(wanted: &str, arguments: &DrillArgs, environment: &Envir
         served
     };
     let (served, by_itself) = tokio::join!(served, brokers_end);
-    served.map_err(|error| Failure { code: EXIT_SOFTWARE, message: format!("the server failed: {error}") })?;
+    served.map_err(|error| Failure { code: EXIT_SOFTWARE, message: error.to_string() })?;
     if by_itself {
         return Err(Failure {
             code: EXIT_SOFTWARE,

@@ -71,6 +71,32 @@ impl Memory {
         Self { groups, ..self.clone() }
     }
 
+    /// Takes over groups that are not known now, and what is known better of the others.
+    pub(super) fn recall_groups(&mut self, earlier: &SeenGroups) {
+        let groups = Arc::make_mut(&mut self.groups);
+        for (id, seen) in &earlier.by_id {
+            match groups.by_id.get_mut(id) {
+                Some(known) => known.first_seen = known.first_seen.min(seen.first_seen),
+                None if groups.gone.contains_key(id) => {}
+                None => {
+                    groups.by_id.insert(id.clone(), SeenGroup { listed_by: BTreeSet::new(), ..seen.clone() });
+                }
+            }
+        }
+        for (id, gone) in &earlier.gone {
+            if !groups.by_id.contains_key(id) {
+                groups.gone.entry(id.clone()).or_insert_with(|| gone.clone());
+            }
+        }
+        for (id, members) in &earlier.members {
+            if groups.by_id.contains_key(id) {
+                groups.members.entry(id.clone()).or_insert_with(|| members.clone());
+            }
+        }
+        let count = groups.partition_count;
+        groups.place_all(count);
+    }
+
     /// Takes in who is in a group, as its coordinator told.
     pub fn see_members(&mut self, group: &GroupId, members: SeenMembers) {
         // An empty group tells nothing of who was in it.

@@ -10,6 +10,8 @@ use crate::time::{after, millis_between};
 pub const PAUSE_MS: i64 = 15_000;
 /// How many milliseconds after a pause first looks may still be incomplete.
 const RESUMED_MS: i64 = 15_000;
+/// How many milliseconds after looking began what was learnt is worth less than what an earlier run knew.
+const BEGINNING_MS: i64 = 30_000;
 /// How many pauses are remembered.
 const PAUSES_CAP: usize = 20;
 
@@ -23,6 +25,30 @@ pub struct Pause {
 }
 
 impl Memory {
+    /// Takes in what an earlier run knew. Right after looking began it goes on where that one ended, with a pause in between;
+    /// later, when the record could not be read in time, only groups and brokers are taken over.
+    pub fn recall(&mut self, earlier: Self) {
+        if millis_between(self.watching_since, self.looked_until) < BEGINNING_MS {
+            let members = self.groups.members.clone();
+            *self = earlier;
+            for (group, seen) in members {
+                self.see_members(&group, seen);
+            }
+            return;
+        }
+        let pause = Pause { from: earlier.looked_until, to: self.watching_since };
+        if millis_between(pause.from, pause.to) >= PAUSE_MS {
+            self.pauses.insert(0, pause);
+        }
+        self.watching_since = self.watching_since.min(earlier.watching_since);
+        for (id, seen) in earlier.brokers_seen {
+            let first_seen = seen.first_seen;
+            let kept = self.brokers_seen.entry(id).or_insert(seen);
+            kept.first_seen = kept.first_seen.min(first_seen);
+        }
+        self.recall_groups(&earlier.groups);
+    }
+
     pub(super) fn learn_pause(&mut self, now: Timestamp) {
         if millis_between(self.looked_until, now) >= PAUSE_MS {
             self.pauses.push(Pause { from: self.looked_until, to: now });
