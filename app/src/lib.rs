@@ -30,7 +30,7 @@ pub use model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
 pub use shell::{Stylesheet, shell};
 #[cfg(feature = "ssr")]
-pub use source::{Answer, Source};
+pub use source::{Answer, History, IncidentView, Source};
 
 /// Brings the server's page to life in the browser. Called by the script that the shell inserts.
 #[cfg(feature = "hydrate")]
