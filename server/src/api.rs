@@ -3,6 +3,7 @@
 mod body;
 mod findings;
 mod groups;
+mod incidents;
 mod params;
 mod plans;
 mod transactional_ids;
@@ -29,6 +30,7 @@ use crate::watched::Watched;
 
 pub(crate) use body::read as read_body;
 pub use groups::{GROUPS_LIMIT, GroupList};
+pub use incidents::{HistoryAnswer, IncidentList};
 pub(crate) use params::{none as no_parameters, pairs};
 pub use plans::PlanAnswer;
 
@@ -102,6 +104,10 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/v1/clusters/{cluster}/offsets-topic", get(offsets_topic))
         .route("/v1/clusters/{cluster}/plans/{plan}", get(plans::plan))
         .route("/v1/clusters/{cluster}/plans/{plan}/{file}", get(plans::file))
+        .route("/v1/clusters/{cluster}/history", get(incidents::history))
+        .route("/v1/incidents", get(incidents::incidents))
+        .route("/v1/incidents/{id}", get(incidents::incident))
+        .route("/v1/incidents/{id}/moments/{moment}", get(incidents::moment))
         .route("/v1/findings", get(findings::findings))
         .route("/v1/findings/{slug}", get(findings::finding))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))

@@ -9,6 +9,7 @@ mod drill;
 mod events;
 mod explain;
 mod guard;
+pub mod incidents;
 mod logs;
 mod lookup;
 mod pages;
@@ -17,6 +18,7 @@ mod plan;
 pub mod poller;
 mod problem;
 pub mod record;
+mod same_site;
 mod serving;
 #[cfg(test)]
 mod testing;

@@ -17,7 +17,7 @@ use unstuck_diagnosis::snapshot::Snapshot;
 use unstuck_diagnosis::{GroupId, Input, Published, Seq, diagnose};
 use unstuck_kafka::{ClusterConfig, Collector};
 
-use crate::record::{Inbox, Keeper, Recording, record};
+use crate::record::{Inbox, Keeper, Recording, RecordingOf, record};
 use crate::watched::WatchedCluster;
 
 /// How long a group's members and offsets may take; the verdict never waits for them.
@@ -76,7 +76,7 @@ pub fn watch_cluster(
         .boxed()
     });
     let recording = keeper.map(|keeper| {
-        let (status, recording) = watch::channel(Recording::default());
+        let (status, recording) = watch::channel(RecordingOf { key: cluster.clone(), recording: Recording::default() });
         let settled = Arc::clone(&settled);
         tasks.spawn(record(
             Arc::clone(keeper),

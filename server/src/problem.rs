@@ -99,6 +99,89 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "plan-refused", "No such plan now", why, advice)
     }
 
+    /// No incident of that id.
+    #[must_use]
+    pub fn unknown_incident() -> Self {
+        let detail = "There is no incident of this id.".to_owned();
+        let advice = "It may have been dropped after the time for which incidents are kept, belong to another Unstuck, or \
+                      be mistyped. /api/v1/incidents lists those there are.";
+        Self::new(StatusCode::NOT_FOUND, "unknown-incident", "Unknown incident", detail, advice)
+    }
+
+    /// A moment that is not kept.
+    #[must_use]
+    pub fn unknown_moment(asked: &str, known: &[&str]) -> Self {
+        let detail = format!("Of this incident no moment \"{}\" is kept.", visible(asked));
+        let advice = format!("Kept are: {}.", known.join(", "));
+        Self::new(StatusCode::NOT_FOUND, "unknown-moment", "Unknown moment", detail, advice).allowing(known)
+    }
+
+    /// This server keeps nothing.
+    #[must_use]
+    pub fn nothing_kept() -> Self {
+        let detail = "This Unstuck was started with --store none: it keeps neither history nor incidents.".to_owned();
+        let advice = "Start it with --store FILE.";
+        Self::new(StatusCode::NOT_FOUND, "nothing-kept", "Nothing is kept", detail, advice)
+    }
+
+    /// What is kept cannot be read or written right now.
+    #[must_use]
+    pub fn store_fails(why: &str) -> Self {
+        let advice = "Verdicts do not depend on it. Try again; the log says more.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-fails", "The store fails", why.to_owned(), advice)
+    }
+
+    /// A note without text.
+    #[must_use]
+    pub fn empty_note() -> Self {
+        let detail = "The note is empty.".to_owned();
+        Self::new(
+            StatusCode::BAD_REQUEST,
+            "empty-note",
+            "Empty note",
+            detail,
+            "Go back, write something, and send it again.",
+        )
+    }
+
+    /// A note above the limit.
+    #[must_use]
+    pub fn note_too_long(bytes: usize, most: usize) -> Self {
+        let detail = format!("The note has {bytes} bytes; at most {most} are kept.");
+        let advice = "Go back, and split it into several notes.";
+        Self::new(StatusCode::BAD_REQUEST, "note-too-long", "Note too long", detail, advice)
+    }
+
+    /// Somebody takes an incident over without a name.
+    #[must_use]
+    pub fn no_name() -> Self {
+        let detail = "No name was given, so nobody would know who looks after the incident.".to_owned();
+        Self::new(StatusCode::BAD_REQUEST, "no-name", "No name", detail, "Go back, and type your name.")
+    }
+
+    /// Something that is either true or false, and is neither.
+    #[must_use]
+    pub fn bad_flag(name: &str, asked: &str) -> Self {
+        let detail = format!("The parameter \"{name}\" is \"{}\".", visible(asked));
+        Self::new(StatusCode::BAD_REQUEST, "bad-flag", "Neither true nor false", detail, "Give true or false.")
+            .allowing(["true", "false"])
+    }
+
+    /// A time that is none.
+    #[must_use]
+    pub fn bad_time(name: &str, asked: &str) -> Self {
+        let detail = format!("The parameter \"{name}\" is \"{}\", which is no time.", visible(asked));
+        let advice = "Give milliseconds since 1970, or a time such as 2026-11-29T15:40:00Z.";
+        Self::new(StatusCode::BAD_REQUEST, "bad-time", "Bad time", detail, advice)
+    }
+
+    /// A subject of history that is none.
+    #[must_use]
+    pub fn bad_subject(detail: String) -> Self {
+        let advice = "Name one: ?partition=NUMBER, ?broker=ID or ?group=ID; without any it is the cluster as a whole.";
+        Self::new(StatusCode::BAD_REQUEST, "bad-subject", "Bad subject", detail, advice)
+    }
+
     /// Nothing is served under that path.
     #[must_use]
     pub fn unknown_path(path: &str) -> Self {

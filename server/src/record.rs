@@ -18,7 +18,7 @@ mod recorder;
 
 pub use document::{DocumentError, read_frozen, write_frozen};
 pub(crate) use inbox::{Inbox, News};
-pub use keeper::{Keeper, Recording};
+pub use keeper::{Keeper, Recording, RecordingOf};
 pub(crate) use recorder::record;
 
 /// A name that nobody can guess: 128 random bits.

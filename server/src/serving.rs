@@ -20,12 +20,12 @@ use unstuck_store::StoreError;
 
 use crate::assets::Bundle;
 use crate::config::{Config, StoreConfig};
-use crate::drill::routes::OnLoopback;
 use crate::events::{self, Live};
 use crate::problem::Problem;
 use crate::record::Keeper;
+use crate::same_site::OnLoopback;
 use crate::watched::{Watched, WatchedCluster};
-use crate::{api, guard, pages, poller};
+use crate::{api, guard, incidents, pages, poller};
 
 /// Why serving ended otherwise than asked for.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +164,7 @@ pub fn router(watched: Arc<Watched>, bundle: &Bundle, shutdown: CancellationToke
         // Nesting leaves this one path out.
         .route("/api/", axum::routing::any(api::unknown_path))
         .nest("/api", api::router(Arc::clone(&watched)))
+        .merge(incidents::routes::router(Arc::clone(&watched)))
         .merge(pages::router(watched, bundle))
         .layer(compression)
         .layer(axum::middleware::from_fn(guard::guard))

@@ -6,17 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use tokio::sync::watch;
-use unstuck_app::{DrillState, Source};
+use unstuck_app::{DrillState, History, IncidentView, Source};
+use unstuck_diagnosis::history::{Incident, IncidentId, Moment, Subject};
 use unstuck_diagnosis::lookup::GroupDetail;
 use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{BrokerId, GroupId, Published};
 use unstuck_drill::serve::Drill;
+use unstuck_store::Store;
 
 use crate::drill;
-use crate::record::{Keeper, Recording};
+use crate::incidents;
+use crate::record::{Keeper, Recording, RecordingOf};
 use crate::traces::Traces;
 
+/// What is said where nothing outlives a restart.
+const NOTHING_KEPT: &str = "Unstuck was started with --store none: it keeps neither history nor incidents.";
 /// How many ids that do not fit a URL are remembered for their page links.
 const LONG_IDS: usize = 256;
 
@@ -39,7 +45,7 @@ pub struct WatchedCluster {
     /// How a transaction is asked for.
     pub ask_transaction: AskTransaction,
     /// How recording stands; `None` if nothing is recorded.
-    pub recording: Option<watch::Receiver<Recording>>,
+    pub recording: Option<watch::Receiver<RecordingOf>>,
 }
 
 /// All clusters of this run, by name.
@@ -68,11 +74,31 @@ impl Watched {
         self
     }
 
+    /// What outlives a restart, if anything does.
+    pub(crate) fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.as_ref()
+    }
+
+    /// Under which name a cluster is kept.
+    pub(crate) fn kept_as(&self, cluster: &str) -> Option<String> {
+        let recording = self.clusters.get(cluster)?.recording.as_ref()?;
+        Some(recording.borrow().key.clone())
+    }
+
+    /// How recording a cluster stands; `None` if nothing is recorded.
+    pub(crate) fn recording(&self, cluster: &str) -> Option<Recording> {
+        Some(self.clusters.get(cluster)?.recording.as_ref()?.borrow().recording.clone())
+    }
+
     /// With what outlives a restart: history and incidents can be read.
     #[must_use]
     pub fn with_keeper(mut self, keeper: Option<Arc<Keeper>>) -> Self {
         self.keeper = keeper;
         self
+    }
+
+    fn store(&self) -> Result<Arc<dyn Store>, String> {
+        self.keeper.as_ref().ok_or_else(|| NOTHING_KEPT.to_owned())?.store()
     }
 
     /// The drill, if the only cluster is one.
@@ -167,6 +193,52 @@ impl Source for Watched {
             Some(leader) => (watched.ask_transaction)(id.clone(), leader),
             None => futures::future::ready(Err("there is no coordinator to ask".to_owned())).boxed(),
         }
+    }
+
+    fn keeps(&self) -> bool {
+        self.keeper.is_some()
+    }
+
+    fn not_remembered(&self, cluster: &str) -> Option<String> {
+        self.recording(cluster)?.not_remembered(Timestamp::now())
+    }
+
+    fn history(
+        &self,
+        cluster: &str,
+        subjects: &[Subject],
+        before: Option<Timestamp>,
+    ) -> BoxFuture<'_, Result<History, String>> {
+        let (key, subjects) = (self.kept_as(cluster), subjects.to_vec());
+        async move {
+            let key = key.ok_or_else(|| NOTHING_KEPT.to_owned())?;
+            let store = self.store()?;
+            incidents::history(&*store, &key, &subjects, before).await.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
+    fn incidents(
+        &self,
+        cluster: Option<&str>,
+        before: Option<Timestamp>,
+    ) -> BoxFuture<'_, Result<Vec<Incident>, String>> {
+        let key = cluster.map(|cluster| self.kept_as(cluster).unwrap_or_else(|| cluster.to_owned()));
+        async move {
+            let listed = self.store()?.incidents(key.as_deref(), before, incidents::PAGE).await;
+            listed.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
+    fn incident(&self, id: &str, moment: Option<Moment>) -> BoxFuture<'_, Result<Option<IncidentView>, String>> {
+        let id = IncidentId(id.to_owned());
+        async move {
+            let store = self.store()?;
+            let now = |cluster: &str| self.newest(cluster);
+            incidents::view(&*store, &id, moment, now).await.map_err(|error| error.to_string())
+        }
+        .boxed()
     }
 }
 

@@ -9,7 +9,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -20,6 +20,7 @@ use unstuck_drill::world::Status;
 
 use crate::api::{no_parameters, pairs, read_body};
 use crate::problem::Problem;
+use crate::same_site::{Reached, header_text, of_this_site};
 
 /// The path of the form.
 const FORM: &str = "/drill";
@@ -29,12 +30,6 @@ const API: &str = "/v1/drill";
 const BODY_LIMIT: usize = 64 * 1024;
 /// What the form can be told to do.
 const WORDS: [&str; 8] = ["next", "restart", "stop", "start", "pause", "resume", "cut-off", "reconnect"];
-
-/// Laid around all routes where the server listens on this machine alone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OnLoopback;
-
-type Reached = Option<Extension<OnLoopback>>;
 
 /// The form of the pages.
 pub(crate) fn form_router(drill: Arc<Drill>) -> Router {
@@ -104,7 +99,7 @@ async fn told(
 ) -> Result<Json<Status>, Problem> {
     of_this_site(&headers, reached.is_some())?;
     no_parameters(query.as_deref())?;
-    let content_type = text(&headers, header::CONTENT_TYPE.as_str()).unwrap_or("none");
+    let content_type = header_text(&headers, header::CONTENT_TYPE.as_str()).unwrap_or("none");
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(Problem::not_json(content_type));
@@ -169,33 +164,4 @@ fn local_path(back: &str) -> Result<&str, Problem> {
         && !back.starts_with("//")
         && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if local { Ok(back) } else { Err(Problem::bad_back(back)) }
-}
-
-/// Refuses what a page of another site sends. Browsers say where a request comes from, and pages cannot change what
-/// they say; what says nothing is no browser.
-///
-/// On loopback a name other than `localhost` is another site, too: whoever owns it may let it point to this machine
-/// (DNS rebinding), and the browser would take their page for ours.
-fn of_this_site(headers: &HeaderMap, on_loopback: bool) -> Result<(), Problem> {
-    let host = text(headers, "host").unwrap_or_default();
-    let from_here = match (text(headers, "sec-fetch-site"), text(headers, "origin")) {
-        (Some(site), _) => matches!(site, "same-origin" | "none"),
-        (None, Some(origin)) => {
-            origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
-        }
-        (None, None) => return Ok(()),
-    };
-    if from_here && (!on_loopback || names_this_machine(host)) { Ok(()) } else { Err(Problem::cross_site()) }
-}
-
-/// Whether an authority is `localhost` or an address rather than a name, whatever its port.
-fn names_this_machine(authority: &str) -> bool {
-    let Ok(authority) = authority.parse::<http::uri::Authority>() else { return false };
-    let host = authority.host().trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok()
-}
-
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    // What cannot be read was not sent by a browser, and is no permission either.
-    headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"))
 }

@@ -176,7 +176,7 @@ async fn on_loopback_a_foreign_name_is_another_site() {
     ] {
         let origin = format!("http://{host}");
         let headers = [("host", host), ("origin", origin.as_str()), ("sec-fetch-site", "same-origin")];
-        let on_loopback = routes(&drill).layer(axum::Extension(super::routes::OnLoopback));
+        let on_loopback = routes(&drill).layer(axum::Extension(crate::same_site::OnLoopback));
         let response = answer(on_loopback, form("do=restart", &headers)).await;
         assert_eq!(response.status() == StatusCode::SEE_OTHER, welcome, "{host}");
         let response = send(&drill, form("do=restart", &headers)).await;

@@ -33,6 +33,15 @@ pub enum Recording {
     },
 }
 
+/// How recording stands, and under which name the cluster is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingOf {
+    /// The cluster's name in the configuration; with its id, if another cluster was kept under that name before.
+    pub key: String,
+    /// How it stands.
+    pub recording: Recording,
+}
+
 impl Recording {
     /// The sentence for pages, if what is seen is not being remembered.
     #[must_use]

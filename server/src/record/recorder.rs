@@ -15,7 +15,7 @@ use unstuck_store::{Kind, Lease, Restored, Store, StoreError};
 
 use super::document::{Known, unpack};
 use super::ledger::{Ledger, Unwritten};
-use super::{Inbox, Keeper, News, Recording};
+use super::{Inbox, Keeper, News, Recording, RecordingOf};
 
 /// How long a lease is good for: a server that died is taken over from after that.
 const LEASE: Duration = Duration::from_secs(8);
@@ -38,7 +38,7 @@ pub(crate) async fn record(
     published: watch::Receiver<Arc<Published>>,
     settled: Arc<AtomicBool>,
     inbox: Inbox,
-    status: watch::Sender<Recording>,
+    status: watch::Sender<RecordingOf>,
     shutdown: CancellationToken,
 ) {
     let recorder = Recorder { keeper, name: cluster.clone(), key: cluster, published, settled, inbox, status };
@@ -54,7 +54,7 @@ struct Recorder {
     published: watch::Receiver<Arc<Published>>,
     settled: Arc<AtomicBool>,
     inbox: Inbox,
-    status: watch::Sender<Recording>,
+    status: watch::Sender<RecordingOf>,
 }
 
 /// Why recording ended for now.
@@ -90,6 +90,7 @@ impl Recorder {
                         "this is another cluster than the one that was recorded under its name; it is recorded apart"
                     );
                     self.key = format!("{} ({id})", self.name);
+                    self.status.send_modify(|status| status.key.clone_from(&self.key));
                     self.inbox.put(News::AnotherCluster);
                     recalled = false;
                 }
@@ -122,7 +123,7 @@ impl Recorder {
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}
             }
             if let Some((since, because)) = self.keeper.trouble() {
-                self.status.send_replace(Recording::Failing { since, because, dropped: 0 });
+                self.status.send_modify(|status| status.recording = Recording::Failing { since, because, dropped: 0 });
             }
         }
     }
@@ -159,6 +160,7 @@ impl Recorder {
     fn failing(&self, error: &StoreError, dropped: usize) {
         let because = error.to_string();
         self.status.send_if_modified(|status| {
+            let status = &mut status.recording;
             let since = match status {
                 Recording::Failing { since, .. } => *since,
                 _ => {
@@ -175,6 +177,7 @@ impl Recorder {
 
     fn say(&self, now: Recording) {
         self.status.send_if_modified(|status| {
+            let status = &mut status.recording;
             let changed = *status != now;
             if changed && matches!(status, Recording::Failing { .. }) {
                 tracing::info!(cluster = self.name, "what is seen is being remembered again");

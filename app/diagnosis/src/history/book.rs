@@ -279,7 +279,8 @@ impl Book {
 }
 
 impl Incident {
-    fn take_in(&mut self, finding: &Finding) {
+    /// Takes in what a finding concerns.
+    pub fn take_in(&mut self, finding: &Finding) {
         if !self.slugs.contains(&finding.slug) {
             self.slugs.push(finding.slug.clone());
         }

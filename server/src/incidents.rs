@@ -1,0 +1,124 @@
+//! Incidents: read for pages and API, written about by people, carried to other servers as files.
+
+pub mod archive;
+mod pseudonyms;
+pub(crate) mod routes;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use unstuck_app::{History, IncidentView};
+use unstuck_diagnosis::Published;
+use unstuck_diagnosis::history::{Frozen, Incident, IncidentId, Moment, OpenedBy, Since, Subject};
+use unstuck_store::{Document, FindingsWanted, IncidentFile, Store, StoreError};
+
+use crate::record::{read_frozen, unguessable, write_frozen};
+
+/// How many events or incidents are shown at once.
+pub(crate) const PAGE: u32 = 100;
+/// How many findings of something are shown.
+const FINDINGS: u32 = 50;
+/// How long the name of a person may be, in characters.
+pub(crate) const NAME_CAP: usize = 80;
+/// How long a note may be, in bytes.
+pub(crate) const NOTE_CAP: usize = 16 * 1024;
+
+/// What happened to some subjects.
+pub(crate) async fn history(
+    store: &dyn Store,
+    key: &str,
+    subjects: &[Subject],
+    before: Option<Timestamp>,
+) -> Result<History, StoreError> {
+    let events = store.events(key, subjects, before, PAGE).await?;
+    let mut findings = Vec::new();
+    for subject in subjects {
+        // Findings concern partitions and brokers.
+        if matches!(subject, Subject::Partition(_) | Subject::Broker(_)) {
+            let wanted = FindingsWanted::Concerning(subject.clone());
+            findings.extend(store.findings(key, &wanted, FINDINGS).await?);
+        }
+    }
+    let more = events.len() >= PAGE as usize;
+    Ok(History { events, findings, more, dropped_until: store.dropped_until(key).await? })
+}
+
+/// An incident with the moment that was asked for, or else its worst.
+pub(crate) async fn view(
+    store: &dyn Store,
+    id: &IncidentId,
+    moment: Option<Moment>,
+    now: impl FnOnce(&str) -> Option<Arc<Published>>,
+) -> Result<Option<IncidentView>, StoreError> {
+    let Some(file) = store.incident(id).await? else { return Ok(None) };
+    let IncidentFile { incident, findings, notes, moments, events, events_cut } = file;
+    let kept = |wanted: Moment| moments.iter().any(|(moment, _)| *moment == wanted);
+    let asked = moment.filter(|moment| kept(*moment));
+    let shown = asked.or_else(|| [Moment::Worst, Moment::Opening, Moment::Closing].into_iter().find(|one| kept(*one)));
+    let (mut then, mut unreadable) = (None, None);
+    if let Some(moment) = shown
+        && let Some(document) = store.document(id, moment).await?
+    {
+        match read_frozen(&document.bytes) {
+            Ok(frozen) => then = Some((moment, frozen)),
+            Err(error) => unreadable = Some(error.to_string()),
+        }
+    }
+    let now = now(&incident.cluster);
+    Ok(Some(IncidentView { incident, findings, notes, events, events_cut, moments, then, unreadable, now }))
+}
+
+/// Keeps what is seen now under a link, and gives its id. It is over at once: nobody watches it.
+///
+/// # Errors
+/// The store cannot be written.
+pub(crate) async fn by_hand(
+    store: &dyn Store,
+    published: &Published,
+    by: Option<String>,
+) -> Result<IncidentId, StoreError> {
+    let report = &published.report;
+    let at = report.observed_at;
+    let mut incident = Incident {
+        id: IncidentId(unguessable()),
+        cluster: report.cluster.clone(),
+        opened: Since { at, after: None },
+        calm_since: Some(at),
+        closed: Some(at),
+        by: OpenedBy::Person(by),
+        title: report.headline.sentence.clone(),
+        severity: report
+            .findings
+            .iter()
+            .map(|one| one.severity)
+            .max()
+            .unwrap_or(unstuck_diagnosis::report::Severity::Info),
+        stuck_groups: report
+            .groups
+            .by_status
+            .get(&unstuck_diagnosis::report::Status::Stuck)
+            .copied()
+            .unwrap_or_default(),
+        slugs: Vec::new(),
+        partitions: Vec::new(),
+        brokers: Vec::new(),
+        acknowledged: None,
+    };
+    for finding in &report.findings {
+        incident.take_in(finding);
+    }
+    let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
+    let mut documents = Vec::new();
+    match write_frozen(&frozen) {
+        Ok(bytes) => documents.push(Document {
+            incident: incident.id.clone(),
+            moment: Moment::Opening,
+            at,
+            format: frozen.format,
+            bytes,
+        }),
+        Err(error) => tracing::error!(%error, "a defect in Unstuck: what was seen cannot be written"),
+    }
+    store.put_incident(&incident, &[], &[], &documents, &[]).await?;
+    Ok(incident.id)
+}
