@@ -32,6 +32,10 @@ pub(crate) const TOPIC: &str = "TOPIC";
 /// Stands for the principal that Unstuck logs in as.
 pub(crate) const PRINCIPAL: &str = "User:UNSTUCK";
 
+const MINUTE_MS: i64 = 60_000;
+/// From which age on `kafka-transactions.sh find-hanging` looks at a transaction, unless it is told: TransactionsCommand.
+const HANGING_AFTER_MINUTES: i64 = 15;
+
 /// Major and minor.
 type Release = (u32, u32);
 
@@ -344,9 +348,17 @@ impl Commands {
         self.has((3, 0)).then(|| format!("kafka-transactions.sh {}", self.at()))
     }
 
-    /// Finds transactions that no producer will end; `None` below 3.0.
-    pub(crate) fn find_hanging(&self, broker: BrokerId) -> Option<String> {
-        Some(format!("{} find-hanging --broker-id {broker}", self.transactions()?))
+    /// Finds transactions that no producer will end, on what a broker leads; `None` below 3.0. The tool passes over those
+    /// that are younger than its `--max-transaction-timeout`, in minutes, so it is told `transaction.max.timeout.ms` where
+    /// that is not Kafka's default.
+    pub(crate) fn find_hanging(&self, broker: BrokerId, max_timeout_ms: i64) -> Option<String> {
+        let find = format!("{} find-hanging --broker-id {broker}", self.transactions()?);
+        let minutes = max_timeout_ms.max(1).saturating_add(MINUTE_MS - 1) / MINUTE_MS;
+        Some(if minutes == HANGING_AFTER_MINUTES {
+            find
+        } else {
+            format!("{find} --max-transaction-timeout {minutes}")
+        })
     }
 
     /// Aborts a transaction that no producer will end, by where it begins; `None` below 3.0.
