@@ -391,9 +391,10 @@ impl Commands {
         self.acl_change("--add", operations, resources)
     }
 
-    /// Takes the permission back.
+    /// Takes the permission back. Without `--force` the tool asks at a terminal whether it should, and fails where there is
+    /// none.
     pub(crate) fn remove_acl(&self, operations: &[&str], resources: &[Resource<'_>]) -> String {
-        self.acl_change("--remove", operations, resources)
+        self.acl_change("--remove --force", operations, resources)
     }
 
     fn acl_change(&self, change: &str, operations: &[&str], resources: &[Resource<'_>]) -> String {
@@ -436,6 +437,9 @@ impl Commands {
         }
         if command.contains(PRINCIPAL) {
             says.push(format!("{PRINCIPAL} is replaced by the principal that Unstuck logs in as"));
+            says.push(
+                "whoever runs it may change ACLs (ALTER on CLUSTER); --command-config names their login".to_owned(),
+            );
         }
         if self.release.is_none() {
             let since = SINCE.iter().filter(|(tool, _)| command.contains(tool)).map(|(_, since)| since).max();

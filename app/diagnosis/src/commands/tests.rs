@@ -215,7 +215,7 @@ fn commands_that_are_the_same_in_every_release() {
     kafka-log-dirs.sh --bootstrap-server 10.0.0.1:9092 --describe --broker-list 1,2 --topic-list t
     kafka-broker-api-versions.sh --bootstrap-server 10.0.0.3:9092
     kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --group unstuck-canary --resource-pattern-type prefixed
-    kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --remove --allow-principal User:UNSTUCK --operation Describe --topic t --transactional-id '*'
+    kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --remove --force --allow-principal User:UNSTUCK --operation Describe --topic t --transactional-id '*'
     "#);
 }
 

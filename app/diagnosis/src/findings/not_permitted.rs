@@ -101,10 +101,11 @@ mod tests {
           not seen: The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).
           -> Let Unstuck describe its own made-up groups: It needs DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.
              if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             if (not known): whoever runs it may change ACLs (ALTER on CLUSTER); --command-config names their login
              $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
              changes: Permits Unstuck's account to describe groups of that name, and nothing else.
              verify: Unstuck says whether the coordinators serve, ten minutes later at most.
-             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed`
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --force --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed`
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Unknown, Shard::Denied));
     }

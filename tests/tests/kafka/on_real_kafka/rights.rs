@@ -100,14 +100,6 @@ async fn what_there_is(cluster: &Cluster, admin: &Shell) -> Result<BTreeSet<Stri
 }
 
 impl Scene {
-    /// Runs a command that takes a right back. The tool asks whether it should.
-    async fn take_back(&self, text: &str) -> Result<()> {
-        let command = text.trim_matches('`');
-        let ran = self.admin.succeed(&format!("echo y | {command}")).await?;
-        ensure!(ran.printed.contains("remove"), "{}", ran.all());
-        Ok(())
-    }
-
     async fn the_topic_is_shown(&self) -> Result<()> {
         let slug = "offsets-topic-missing";
         let hidden = self.watched.offered(slug, &["kafka-acls.sh", "--topic __consumer_offsets"]).await;
@@ -131,7 +123,7 @@ impl Scene {
         ensure!(unknown.is_none(), "{unknown:?}");
 
         // Without the right it is as before, and with it once more.
-        self.take_back(denied.remedy.undo.as_deref().context("an undo")?).await?;
+        self.admin.undo(&denied.remedy, "--remove").await?;
         self.watched.until_open(slug).await;
         self.admin.carry_out(&denied.remedy).await?;
         self.watched.until_closed(slug).await;
@@ -189,7 +181,7 @@ impl Scene {
             })
             .await;
 
-        self.take_back(filtered.remedy.undo.as_deref().context("an undo")?).await?;
+        self.admin.undo(&filtered.remedy, "--remove").await?;
         self.watched.until_open(slug).await;
         Ok(())
     }
