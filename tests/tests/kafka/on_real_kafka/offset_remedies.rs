@@ -168,7 +168,7 @@ impl Scene {
             .watched
             .until(format!("{slug} to open"), |now| {
                 let found = now.lookup_one(&GroupId::from(group)).group_findings;
-                let offers = found.iter().find(|one| one.slug == slug).and_then(|one| with_a_command(one));
+                let offers = found.iter().find(|one| one.slug == slug).and_then(with_a_command);
                 offers.ok_or_else(|| format!("{found:#?}"))
             })
             .await;
@@ -194,6 +194,11 @@ impl Scene {
         let ran = self.shell.carry_out(confirm).await?;
         let partition = abort.finding.partitions[0].to_string();
         ensure!(ran.rows(&[OFFSETS_TOPIC, &partition]).len() == 1, "the tool does not confirm it: {}", ran.all());
+        // It would say nothing of one that is younger than Kafka's default, were it not told.
+        let command = confirm.command.as_deref().context("a command")?;
+        let (untold, _) = command.split_once(" --max-transaction-timeout").context("the cluster's own time-out")?;
+        let ran = self.shell.succeed(untold).await?;
+        ensure!(ran.rows(&[OFFSETS_TOPIC]).is_empty(), "{}", ran.all());
         self.shell.carry_out(&abort.remedy).await?;
         self.shell.verify(&abort.remedy, |ran| ran.printed.contains("None")).await?;
         self.watched.until_closed(slug).await;
