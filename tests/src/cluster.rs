@@ -34,6 +34,8 @@ pub struct Options {
     pub share_and_streams: bool,
     /// Whether there are listeners that want a login and TLS, and one whose advertised address leads nowhere.
     pub odd_listeners: bool,
+    /// Whether brokers ask for rights ([`authorizer`](crate::authorizer)); in KRaft mode only.
+    pub authorizer: bool,
     /// More broker settings.
     pub properties: BTreeMap<String, String>,
 }
@@ -49,6 +51,7 @@ impl Default for Options {
             separate_controller: false,
             share_and_streams: false,
             odd_listeners: false,
+            authorizer: false,
             properties: BTreeMap::new(),
         }
     }
@@ -70,7 +73,7 @@ pub struct BrokerPorts {
     pub plaintext: u16,
     /// The KRaft controller listener, in combined nodes.
     pub controller: u16,
-    /// With [`Options::odd_listeners`]: wants a SASL login.
+    /// With [`Options::odd_listeners`] or [`Options::authorizer`]: wants a SASL login.
     pub sasl: u16,
     /// With [`Options::odd_listeners`]: TLS.
     pub tls: u16,

@@ -168,12 +168,20 @@ fn log_file(folder: &Path) -> std::path::PathBuf {
 /// # Errors
 /// If the cluster does not take them within 30 s.
 pub fn produce(cluster: &Cluster, topic: &str, count: u32) -> Result<()> {
+    produce_to(cluster, topic, 0, count)
+}
+
+/// Writes records to a partition of a topic.
+///
+/// # Errors
+/// If the cluster does not take them within 30 s.
+pub fn produce_to(cluster: &Cluster, topic: &str, partition: i32, count: u32) -> Result<()> {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", cluster.running_bootstrap()).set("log_level", "0");
     let producer: BaseProducer = config.create().context("creating a producer")?;
     for n in 0..count {
         let text = n.to_string();
-        let record = BaseRecord::<(), str>::to(topic).partition(0).payload(&text);
+        let record = BaseRecord::<(), str>::to(topic).partition(partition).payload(&text);
         producer.send(record).map_err(|(error, _)| error).context("queueing a record")?;
     }
     producer.flush(Duration::from_secs(30)).context("writing records")

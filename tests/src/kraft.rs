@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::authorizer;
 use crate::cluster::{BrokerPorts, Node, Options, Plan, common_settings, listeners, write_settings};
 use crate::jars::{Release, cache_folder, run_class};
 use crate::ports::free_port;
@@ -41,8 +42,12 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
             let listeners = settings.entry("listeners".to_owned()).or_default();
             listeners.push_str(&format!(",CONTROLLER://127.0.0.1:{}", broker_ports.controller));
         }
+        let controller = if options.authorizer { "SASL_PLAINTEXT" } else { "PLAINTEXT" };
         let protocols = settings.entry("listener.security.protocol.map".to_owned()).or_default();
-        protocols.push_str(",CONTROLLER:PLAINTEXT");
+        protocols.push_str(&format!(",CONTROLLER:{controller}"));
+        if options.authorizer {
+            authorizer::add(&mut settings, broker_ports);
+        }
         let roles = if separate_port.is_none() { "broker,controller" } else { "broker" };
         settings.insert("process.roles".to_owned(), roles.to_owned());
         brokers.insert(id, node(node_folder, id, settings, &voters, options, &cluster_id, &checkpoint, 384)?);

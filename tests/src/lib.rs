@@ -1,6 +1,7 @@
 //! What the tests of Unstuck share: real Kafka clusters that die with the test, clients that use them,
 //! and the server under test.
 
+pub mod authorizer;
 pub mod cluster;
 pub mod consumers;
 pub mod drills;

@@ -17,6 +17,8 @@ mod api {
     pub(super) const HEARTBEAT: i16 = 12;
     pub(super) const SYNC_GROUP: i16 = 14;
     pub(super) const DESCRIBE_GROUPS: i16 = 15;
+    pub(super) const INIT_PRODUCER_ID: i16 = 22;
+    pub(super) const TXN_OFFSET_COMMIT: i16 = 28;
     pub(super) const STREAMS_GROUP_HEARTBEAT: i16 = 88;
 }
 
@@ -83,6 +85,9 @@ impl Bytes {
     fn read_i32(&mut self) -> Result<i32> {
         Ok(i32::from_be_bytes(self.take()?))
     }
+    fn read_i64(&mut self) -> Result<i64> {
+        Ok(i64::from_be_bytes(self.take()?))
+    }
     fn read_string(&mut self) -> Result<String> {
         let length = usize::try_from(self.read_i16()?.max(0))?;
         let slice = self.bytes.get(self.at..self.at + length).context("the answer is too short")?;
@@ -148,8 +153,20 @@ impl Connection {
     /// # Errors
     /// If it does not answer.
     pub fn find_coordinator(&mut self, group: &str) -> Result<Result<i32, i16>> {
+        self.find(group, 0)
+    }
+
+    /// The same for a transactional id. Creates the topic of transactions' state if it is missing.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn find_transaction_coordinator(&mut self, transactional_id: &str) -> Result<Result<i32, i16>> {
+        self.find(transactional_id, 1)
+    }
+
+    fn find(&mut self, key: &str, kind: i8) -> Result<Result<i32, i16>> {
         let mut body = Bytes::default();
-        body.string(group).i8(0);
+        body.string(key).i8(kind);
         let mut answer = self.call(api::FIND_COORDINATOR, 2, &body)?;
         answer.read_i32()?;
         let code = answer.read_i16()?;
@@ -262,6 +279,44 @@ impl Connection {
         let mut body = Bytes::default();
         body.string(group).i32(generation).string(member);
         let mut answer = self.call(api::HEARTBEAT, 1, &body)?;
+        answer.read_i32()?;
+        answer.read_i16()
+    }
+
+    /// A producer id and epoch for a transactional id, from its transaction coordinator, or the error code.
+    ///
+    /// # Errors
+    /// If the broker does not answer.
+    pub fn init_producer_id(&mut self, transactional_id: &str, timeout_ms: i32) -> Result<Result<(i64, i16), i16>> {
+        let mut body = Bytes::default();
+        body.string(transactional_id).i32(timeout_ms);
+        let mut answer = self.call(api::INIT_PRODUCER_ID, 1, &body)?;
+        answer.read_i32()?;
+        let code = answer.read_i16()?;
+        let producer = (answer.read_i64()?, answer.read_i16()?);
+        Ok(if code == 0 { Ok(producer) } else { Err(code) })
+    }
+
+    /// Commits an offset for partition 0 of a topic inside of a transaction, without telling the transaction coordinator
+    /// (AddOffsetsToTxn) before: nobody will end it. The error code; 0 is success.
+    ///
+    /// # Errors
+    /// If the broker does not answer.
+    pub fn commit_in_a_transaction_of_nobody(
+        &mut self,
+        transactional_id: &str,
+        producer: (i64, i16),
+        group: &str,
+        (topic, offset): (&str, i64),
+    ) -> Result<i16> {
+        let mut body = Bytes::default();
+        body.string(transactional_id).string(group).i64(producer.0).i16(producer.1);
+        body.i32(1).string(topic).i32(1).i32(0).i64(offset).null_string();
+        let mut answer = self.call(api::TXN_OFFSET_COMMIT, 0, &body)?;
+        answer.read_i32()?;
+        ensure!(answer.read_i32()? == 1, "one topic was committed");
+        answer.read_string()?;
+        ensure!(answer.read_i32()? == 1, "one partition was committed");
         answer.read_i32()?;
         answer.read_i16()
     }

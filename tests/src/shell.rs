@@ -5,6 +5,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -33,6 +34,18 @@ impl Shell {
     /// # Errors
     /// If the jars cannot be fetched, or the folder not be written.
     pub fn of(release: Release) -> Result<Self> {
+        Self::with_scripts(release, "")
+    }
+
+    /// The same for whoever has to log in: each script is given this file as `--command-config`.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn logged_in(release: Release, config: &Path) -> Result<Self> {
+        Self::with_scripts(release, &format!(" --command-config {}", quoted(&config.to_string_lossy())))
+    }
+
+    fn with_scripts(release: Release, first: &str) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("unstuck-shell-").tempdir()?;
         let scripts = folder.path().join("bin");
         fs::create_dir(&scripts)?;
@@ -41,9 +54,9 @@ impl Shell {
             let words = std::iter::once(command.get_program()).chain(command.get_args());
             let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
             // As in the real script: what it is given first is the server.
-            let server = if tool == Tool::ZooKeeperShell { " -server" } else { "" };
+            let first = if tool == Tool::ZooKeeperShell { " -server" } else { first };
             let path = scripts.join(tool.script());
-            fs::write(&path, format!("#!/bin/sh\nexec {}{server} \"$@\"\n", words.join(" ")))?;
+            fs::write(&path, format!("#!/bin/sh\nexec {}{first} \"$@\"\n", words.join(" ")))?;
             fs::set_permissions(&path, Permissions::from_mode(0o755))?;
         }
         Ok(Self { release, folder, filled_in: Vec::new() })

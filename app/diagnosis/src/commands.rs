@@ -32,6 +32,10 @@ pub(crate) const TOPIC: &str = "TOPIC";
 /// Stands for the principal that Unstuck logs in as.
 pub(crate) const PRINCIPAL: &str = "User:UNSTUCK";
 
+const MINUTE_MS: i64 = 60_000;
+/// From which age on `kafka-transactions.sh find-hanging` looks at a transaction, unless it is told: TransactionsCommand.
+const HANGING_AFTER_MINUTES: i64 = 15;
+
 /// Major and minor.
 type Release = (u32, u32);
 
@@ -344,9 +348,17 @@ impl Commands {
         self.has((3, 0)).then(|| format!("kafka-transactions.sh {}", self.at()))
     }
 
-    /// Finds transactions that no producer will end; `None` below 3.0.
-    pub(crate) fn find_hanging(&self, broker: BrokerId) -> Option<String> {
-        Some(format!("{} find-hanging --broker-id {broker}", self.transactions()?))
+    /// Finds transactions that no producer will end, on what a broker leads; `None` below 3.0. The tool passes over those
+    /// that are younger than its `--max-transaction-timeout`, in minutes, so it is told `transaction.max.timeout.ms` where
+    /// that is not Kafka's default.
+    pub(crate) fn find_hanging(&self, broker: BrokerId, max_timeout_ms: i64) -> Option<String> {
+        let find = format!("{} find-hanging --broker-id {broker}", self.transactions()?);
+        let minutes = max_timeout_ms.max(1).saturating_add(MINUTE_MS - 1) / MINUTE_MS;
+        Some(if minutes == HANGING_AFTER_MINUTES {
+            find
+        } else {
+            format!("{find} --max-transaction-timeout {minutes}")
+        })
     }
 
     /// Aborts a transaction that no producer will end, by where it begins; `None` below 3.0.
@@ -379,9 +391,10 @@ impl Commands {
         self.acl_change("--add", operations, resources)
     }
 
-    /// Takes the permission back.
+    /// Takes the permission back. Without `--force` the tool asks at a terminal whether it should, and fails where there is
+    /// none.
     pub(crate) fn remove_acl(&self, operations: &[&str], resources: &[Resource<'_>]) -> String {
-        self.acl_change("--remove", operations, resources)
+        self.acl_change("--remove --force", operations, resources)
     }
 
     fn acl_change(&self, change: &str, operations: &[&str], resources: &[Resource<'_>]) -> String {
@@ -424,6 +437,9 @@ impl Commands {
         }
         if command.contains(PRINCIPAL) {
             says.push(format!("{PRINCIPAL} is replaced by the principal that Unstuck logs in as"));
+            says.push(
+                "whoever runs it may change ACLs (ALTER on CLUSTER); --command-config names their login".to_owned(),
+            );
         }
         if self.release.is_none() {
             let since = SINCE.iter().filter(|(tool, _)| command.contains(tool)).map(|(_, since)| since).max();

@@ -191,7 +191,7 @@ fn reassignments_known(facts: &Facts<'_>) -> bool {
 fn transaction_canaries_denied(sight: &BrokerSight) -> Option<Why> {
     let first = sight.transaction_canaries.values().next()?;
     let denied = sight.transaction_canaries.values().all(|canary| canary.code == 53);
-    let prefix = first.group.0.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
+    let prefix = rights::prefix_of(&first.group);
     denied.then(|| Why::NotPermitted(format!("DESCRIBE on TRANSACTIONAL_ID {prefix}*")))
 }
 

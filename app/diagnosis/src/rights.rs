@@ -1,5 +1,6 @@
 //! Rights that the account lacks: what they are called, and the command that grants them.
 
+use crate::GroupId;
 use crate::commands::{Commands, Resource};
 
 /// `kafka-acls.sh` for a right as [`Why::NotPermitted`](crate::snapshot::Why::NotPermitted) has it: `OPERATION on RESOURCE`,
@@ -20,6 +21,11 @@ pub(crate) fn command(commands: &Commands, right: &str) -> Option<String> {
     };
     let command = commands.acl(&[operation.as_str()], &[resource]);
     Some(if name.ends_with('*') { format!("{command} --resource-pattern-type prefixed") } else { command })
+}
+
+/// What made-up ids begin with: `unstuck-canary` of `unstuck-canary-12`, unless it was configured otherwise.
+pub(crate) fn prefix_of(made_up: &GroupId) -> &str {
+    made_up.0.rsplit_once('-').map_or(made_up.as_str(), |(prefix, _number)| prefix)
 }
 
 fn capitalised(word: &str) -> String {

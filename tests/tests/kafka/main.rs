@@ -19,8 +19,10 @@ mod on_real_kafka {
     mod incident_2;
     mod incidents_1_and_3;
     mod looking_further;
+    mod offset_remedies;
     mod refused_commits;
     mod remedies;
+    mod rights;
     mod rolling_restart;
     mod shared;
     mod watch;

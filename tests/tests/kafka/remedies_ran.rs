@@ -37,18 +37,21 @@ const RAN: &[(&str, &str)] = &[
     ("Move the leadership to another in-sync replica", "drill: offered"),
     // Groups.
     ("Then restart all brokers promptly", "kafka: count_drift"),
+    ("Set each group's position by time", "kafka: remedies"),
+    ("Then set", "kafka: offset_remedies"),
+    ("Set its offsets back to a time when it still worked", "kafka: offset_remedies"),
+    ("As the last way out, skip the record", "kafka: offset_remedies"),
+    // Transactions.
+    ("Let Kafka's own tool confirm that it hangs", "kafka: offset_remedies"),
+    ("Abort it on this partition", "kafka: offset_remedies"),
+    // Rights.
+    ("Let Unstuck", "kafka: rights"),
 ];
 
 /// The command was carried out for another finding, word for word but for its values.
 const SAME_COMMAND: &str = "the command is one of those that were carried out, offered for another finding";
 /// It changes nothing, so nothing can be gone afterwards.
 const LOOKS: &str = "it only looks, and the same tool is run with such arguments against drills (read.rs)";
-/// Brokers of the tests have no authorizer.
-const NO_AUTHORIZER: &str = "the brokers of the tests have no authorizer, so kafka-acls.sh has nothing to write to";
-/// A state that cannot be made on purpose.
-const BY_A_DEFECT: &str = "only a defect of Kafka leaves such a transaction, and drills do not serve that tool";
-/// It is the owner of the group who decides.
-const OWNERS: &str = "where a group is to go on is its owner's to decide; read.rs resets offsets with the same tool";
 
 /// By beginnings of titles: why they are not carried out so.
 const NOT_RUN: &[(&str, &str)] = &[
@@ -69,19 +72,12 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("Or start enough controllers for a majority", LOOKS),
     ("See", LOOKS),
     ("Start enough controllers for a majority", LOOKS),
-    ("Let Unstuck", NO_AUTHORIZER),
     ("Start Unstuck with an address", "it starts Unstuck itself; `wrong_addresses` does so"),
     ("Only if its disk is lost: start it with an empty log directory", LOOKS),
     ("Bring the missing followers back", LOOKS),
     ("Raise its replication factor to", LOOKS),
     ("Start the brokers that hold its in-sync replicas", LOOKS),
     ("Use Kafka's tools of 4.0 or later for it", LOOKS),
-    ("Let Kafka's own tool confirm that it hangs", BY_A_DEFECT),
-    ("Abort it on this partition", BY_A_DEFECT),
-    ("Set each group's position by time", OWNERS),
-    ("Then set", OWNERS),
-    ("Set its offsets back to a time when it still worked", OWNERS),
-    ("As the last way out, skip the record", OWNERS),
 ];
 
 #[test]

@@ -24,7 +24,7 @@ fn all(commands: &Commands) -> String {
         commands.describe_members("orders"),
         or_none(commands.quorum_status()),
         or_none(commands.zookeeper("delete /controller")),
-        or_none(commands.find_hanging(1)),
+        or_none(commands.find_hanging(1, 900_000)),
         or_none(commands.abort_transaction("payments", 7, 1234)),
         commands.acl(&["Describe"], &[Resource::Cluster, Resource::Group("*")]),
     ]
@@ -139,7 +139,7 @@ fn each_tool_talks_to_brokers_from_its_own_release_on() {
             via(commands.elect(Election::Unclean, "t", 0).unwrap_or("-".to_owned())),
             via(commands.set_topic("t", "a=b")),
             via(commands.reassign("f", Reassign::Verify)),
-            via(commands.find_hanging(1).unwrap_or("-".to_owned())),
+            via(commands.find_hanging(1, 900_000).unwrap_or("-".to_owned())),
             via(commands.quorum_status().unwrap_or("-".to_owned())),
             via(commands.zookeeper("ls /").unwrap_or("-".to_owned())),
         ]
@@ -215,7 +215,7 @@ fn commands_that_are_the_same_in_every_release() {
     kafka-log-dirs.sh --bootstrap-server 10.0.0.1:9092 --describe --broker-list 1,2 --topic-list t
     kafka-broker-api-versions.sh --bootstrap-server 10.0.0.3:9092
     kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --group unstuck-canary --resource-pattern-type prefixed
-    kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --remove --allow-principal User:UNSTUCK --operation Describe --topic t --transactional-id '*'
+    kafka-acls.sh --bootstrap-server 10.0.0.1:9092 --remove --force --allow-principal User:UNSTUCK --operation Describe --topic t --transactional-id '*'
     "#);
 }
 
@@ -276,4 +276,17 @@ fn a_shell_reads_back_every_value_that_was_quoted() {
 fn shell(command: &str) -> String {
     let out = Command::new("sh").arg("-c").arg(command).output().expect("there is a shell");
     String::from_utf8(out.stdout).expect("it prints what it was given")
+}
+
+#[test]
+fn the_tool_is_told_how_old_a_transaction_may_become() {
+    let commands = commands(Some((4, 1)), Some(true));
+    let told = [1_000, 60_000, 60_001, 900_000, 3_600_000].map(|ms| commands.find_hanging(1, ms).unwrap_or_default());
+    insta::assert_snapshot!(told.join("\n"), @"
+    kafka-transactions.sh --bootstrap-server 10.0.0.1:9092 find-hanging --broker-id 1 --max-transaction-timeout 1
+    kafka-transactions.sh --bootstrap-server 10.0.0.1:9092 find-hanging --broker-id 1 --max-transaction-timeout 1
+    kafka-transactions.sh --bootstrap-server 10.0.0.1:9092 find-hanging --broker-id 1 --max-transaction-timeout 2
+    kafka-transactions.sh --bootstrap-server 10.0.0.1:9092 find-hanging --broker-id 1
+    kafka-transactions.sh --bootstrap-server 10.0.0.1:9092 find-hanging --broker-id 1 --max-transaction-timeout 60
+    ");
 }

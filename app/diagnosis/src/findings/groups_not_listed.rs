@@ -90,10 +90,11 @@ mod tests {
           seen: No broker proves the account's right to see all groups.
           -> Let Unstuck see all groups: Without DESCRIBE on CLUSTER, brokers leave out groups without an error.
              if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             if (not known): whoever runs it may change ACLs (ALTER on CLUSTER); --command-config names their login
              $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --cluster
              changes: Permits Unstuck's account to list all groups and to describe the cluster.
              verify: This finding is gone, but for brokers that do not answer.
-             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --cluster`
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --force --allow-principal User:UNSTUCK --operation Describe --cluster`
         ");
         assert!(!report.groups.complete);
     }

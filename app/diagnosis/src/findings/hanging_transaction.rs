@@ -132,7 +132,7 @@ fn remedies(
     let confirm = "Let Kafka's own tool confirm that it hangs";
     let why = "It compares the partitions with the transaction coordinators.";
     let mut remedies = Vec::new();
-    remedies.push(match commands.find_hanging(leader) {
+    remedies.push(match commands.find_hanging(leader, max_timeout(context).0) {
         Some(command) => Remedy::new(confirm, why).looks(command),
         None => Remedy::new(
             "Use kafka-transactions.sh of Kafka 3.0 or newer",

@@ -3,12 +3,15 @@
 //! Error 30 for our made-up ids (`verdict-rules`). A leader that lists a group of the partition proves it anyway.
 
 use super::{Context, Rule, cause, finding, not_seen};
+use crate::PartitionId;
 use crate::commands::Resource;
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::verdict::Cause;
 
 const SLUG: &str = "canaries-denied";
+/// What made-up groups begin with unless it is configured.
+const PREFIX: &str = "unstuck-canary";
 
 pub(super) const RULE: Rule = Rule {
     entries: &[Entry {
@@ -56,11 +59,14 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
                 .evidence
                 .push(not_seen("The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).".to_owned()));
             let commands = context.commands();
-            let groups = [Resource::GroupPrefix("unstuck-canary")];
+            let prefix = denied_prefix(context, &partitions).unwrap_or(PREFIX);
+            let groups = [Resource::GroupPrefix(prefix)];
             finding.remedies.push(
                 Remedy::new(
                     "Let Unstuck describe its own made-up groups",
-                    "It needs DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.",
+                    format!(
+                        "It needs DESCRIBE on group ids that begin with {prefix}. No such group exists or is made."
+                    ),
                 )
                 .command(
                     commands.acl(&["Describe"], &groups),
@@ -73,6 +79,13 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
             finding
         })
         .collect()
+}
+
+/// What the ids begin with that were denied: the prefix can be configured.
+fn denied_prefix<'a>(context: &'a Context<'_, '_>, partitions: &[PartitionId]) -> Option<&'a str> {
+    let canaries = context.facts.snapshot.brokers.values().flat_map(|sight| &sight.canaries);
+    let denied = canaries.filter(|(partition, canary)| canary.code == 30 && partitions.contains(partition));
+    denied.map(|(_, canary)| crate::rights::prefix_of(&canary.group)).next()
 }
 
 #[cfg(test)]
@@ -88,12 +101,24 @@ mod tests {
           not seen: The coordinator's own answer: error 30 (GROUP_AUTHORIZATION_FAILED).
           -> Let Unstuck describe its own made-up groups: It needs DESCRIBE on group ids that begin with unstuck-canary. No such group exists or is made.
              if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             if (not known): whoever runs it may change ACLs (ALTER on CLUSTER); --command-config names their login
              $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed
              changes: Permits Unstuck's account to describe groups of that name, and nothing else.
              verify: Unstuck says whether the coordinators serve, ten minutes later at most.
-             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed`
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --force --allow-principal User:UNSTUCK --operation Describe --group unstuck-canary --resource-pattern-type prefixed`
         ");
         assert_eq!((report.partitions[0].status, report.partitions[0].shard), (Status::Unknown, Shard::Denied));
+    }
+
+    #[test]
+    fn the_prefix_is_the_one_that_was_denied() {
+        let mut sample = Sample::kraft(3, 3, 3).canary(1, 0, 30);
+        for canary in sample.snapshot.brokers.values_mut().flat_map(|sight| sight.canaries.values_mut()) {
+            canary.group.0 = canary.group.0.replace("unstuck-canary", "team-7.unstuck");
+        }
+        let told = text(&sample.report(), super::SLUG);
+        assert!(told.contains("--group team-7.unstuck --resource-pattern-type prefixed"), "{told}");
+        assert!(told.contains("begin with team-7.unstuck."), "{told}");
     }
 
     #[test]

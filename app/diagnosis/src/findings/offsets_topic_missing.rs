@@ -266,10 +266,11 @@ mod tests {
           not seen: The topic: without DESCRIBE on it, brokers leave it out without an error.
           -> Let Unstuck see the topic: It needs DESCRIBE and DESCRIBE_CONFIGS on __consumer_offsets.
              if (not known): User:UNSTUCK is replaced by the principal that Unstuck logs in as
+             if (not known): whoever runs it may change ACLs (ALTER on CLUSTER); --command-config names their login
              $ kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets
              changes: Permits Unstuck's account to see the topic's partitions and settings. It may still not read it.
              verify: Unstuck shows the topic, or proves that it does not exist.
-             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets`
+             undo: `kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --remove --force --allow-principal User:UNSTUCK --operation Describe --operation DescribeConfigs --topic __consumer_offsets`
         ");
     }
 

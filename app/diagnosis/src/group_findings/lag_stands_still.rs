@@ -106,7 +106,8 @@ fn remedies(
         let title = "See whether the transaction hangs";
         let why = "Its producer may be gone; then it ends by itself after its time-out, or hangs if brokers lost track of it.";
         let hanging = step(title, why);
-        let look = held.leader.and_then(|leader| commands.find_hanging(leader));
+        let longest = context.settings().transaction_max_timeout_ms;
+        let look = held.leader.and_then(|leader| commands.find_hanging(leader, longest));
         remedies.push(match look {
             Some(look) => hanging.looks(look),
             None => hanging,

@@ -95,7 +95,7 @@ fn check(context: &GroupContext<'_>) -> Vec<Finding> {
         .push(step("Wait until the transaction has timed out", "Then it is aborted, and the offsets before it count."));
     if severity == Severity::Warning {
         let commands = context.commands();
-        if let Some(look) = commands.find_hanging(detail.answered_by) {
+        if let Some(look) = commands.find_hanging(detail.answered_by, longest) {
             finding.remedies.push(
                 step(
                     "See whether it hangs",
