@@ -73,7 +73,7 @@ async fn create_it_as_offered(cluster: &Cluster, server: &UnstuckServer) -> Resu
     ensure!(create.preconditions.iter().all(|given| given.state == Met::Met), "{create:#?}");
     let shell = Shell::of(cluster.release())?;
     shell.carry_out(create).await?;
-    shell.verify(create, |ran| ran.stdout.contains("PartitionCount: 50")).await?;
+    shell.verify(create, |ran| ran.printed.contains("PartitionCount: 50")).await?;
     let report = server
         .wait_for_report("the topic to be seen", |report| {
             report.offsets_topic.presence == TopicPresence::Present && report.offsets_topic.partition_count == Some(50)
