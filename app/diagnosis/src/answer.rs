@@ -429,7 +429,7 @@ mod tests {
 
         loading:
         [recovering] my-group is recovering: its coordinator, broker 1, is loading its partition.
-          It serves when it has read the partition: 1.0 MB.
+          It serves when it has read the partition: 1 MB.
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
           group: no broker lists it
 

@@ -158,6 +158,19 @@ impl Commands {
         format!("{} --describe --unavailable-partitions", self.topics())
     }
 
+    /// Creates a topic, with settings such as `cleanup.policy=compact`.
+    pub(crate) fn create_topic(&self, topic: &str, partitions: i32, factor: usize, settings: &[&str]) -> String {
+        let mut command = format!(
+            "{} --create --topic {} --partitions {partitions} --replication-factor {factor}",
+            self.topics(),
+            quoted(topic)
+        );
+        for setting in settings {
+            let _ = write!(command, " --config {}", quoted(setting));
+        }
+        command
+    }
+
     /// An election for one partition; `None` where the release has no tool for it (unclean ones below 2.4).
     pub(crate) fn elect(&self, kind: Election, topic: &str, partition: PartitionId) -> Option<String> {
         if self.has((2, 4)) {

@@ -1,5 +1,7 @@
 //! The answer for one group: its types. What fills them from a report is in `answer.rs`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,7 @@ pub use crate::detail::{
 pub use crate::group_findings::detail_findings;
 use crate::history::SeenMembers;
 pub use crate::near::Difference;
+use crate::remedy::{Met, Precondition, RemedyFile};
 use crate::report::{Bound, CouldNotObserve, Finding, NamedGroup, Shard, Status, ViewReport};
 use crate::{BrokerId, GroupId, PartitionId};
 
@@ -31,6 +34,29 @@ impl Lookup {
     #[must_use]
     pub fn worst(&self) -> Status {
         self.results.iter().map(|result| result.verdict.status).max().unwrap_or(Status::Working)
+    }
+
+    /// Leaves each file of a remedy to the first result that has it: findings about a cluster stand with every group that
+    /// they hit, and a file may have kilobytes. Where one is left out, a precondition names the group that has it.
+    pub(crate) fn tell_files_once(&mut self) {
+        let mut told: BTreeMap<RemedyFile, GroupId> = BTreeMap::new();
+        for result in &mut self.results {
+            let mut own = BTreeSet::new();
+            let findings = result.findings.iter_mut().chain(&mut result.group_findings);
+            for remedy in findings.flat_map(|finding| &mut finding.remedies) {
+                let given = &mut remedy.preconditions;
+                remedy.files.retain(|file| {
+                    let Some(first) = told.get(file).filter(|_| !own.contains(file)) else {
+                        own.insert(file.clone());
+                        told.entry(file.clone()).or_insert_with(|| result.group.clone());
+                        return true;
+                    };
+                    let text = format!("{} is saved as the result of {} has it", file.name, first.visible());
+                    given.push(Precondition { text, state: Met::NotKnown });
+                    false
+                });
+            }
+        }
     }
 }
 

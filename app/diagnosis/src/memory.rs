@@ -3,6 +3,7 @@
 //! A snapshot is one moment; rules that need "for how long" or "which groups were here" read this.
 //! Pure as everything here: time comes from the snapshots.
 
+mod elections;
 mod groups;
 mod partitions;
 mod pauses;

@@ -40,10 +40,11 @@ pub struct Published {
 }
 
 impl Published {
-    /// The answer for some groups, in the order asked. No waiting, no looking.
+    /// The answer for some groups, in the order asked. No waiting, no looking. A file that remedies of several of them
+    /// need stands with the first.
     #[must_use]
     pub fn lookup(&self, groups: &[GroupId]) -> Lookup {
-        Lookup {
+        let mut lookup = Lookup {
             cluster: self.report.cluster.clone(),
             cluster_id: self.report.cluster_id.clone(),
             observed_at: self.report.observed_at,
@@ -58,7 +59,9 @@ impl Published {
                     }
                 })
                 .collect(),
-        }
+        };
+        lookup.tell_files_once();
+        lookup
     }
 
     /// The answer for one group.
@@ -77,5 +80,36 @@ impl Published {
     #[must_use]
     pub fn named_group(&self, group: &GroupId, seen: &SeenGroup) -> NamedGroup {
         named_from_report(&self.report, group, seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Remedy;
+    use crate::sample::Sample;
+
+    fn raise(lookup: &GroupLookup) -> &Remedy {
+        let remedies = || lookup.findings.iter().flat_map(|finding| &finding.remedies);
+        remedies().find(|remedy| remedy.title.starts_with("Raise the replication factor")).expect("a plan is offered")
+    }
+
+    #[test]
+    fn a_file_stands_with_the_first_group_that_needs_it() {
+        let published = Sample::kraft(3, 6, 1).published();
+        let ids: Vec<GroupId> = ["orders", "payments", "orders"].map(GroupId::from).to_vec();
+        let several = published.lookup(&ids);
+        let alone = published.lookup_one(&ids[0]);
+        assert_eq!(several.results[0], alone, "the first one is as it would be alone");
+        assert!(!raise(&alone).files.is_empty());
+        for later in &several.results[1..] {
+            let remedy = raise(later);
+            assert_eq!(remedy.files, [], "{remedy:#?}");
+            assert_eq!(remedy.command, raise(&alone).command);
+            let says =
+                remedy.preconditions.iter().filter(|given| given.text.contains("is saved as the result of orders"));
+            assert_eq!(says.count(), raise(&alone).files.len(), "{remedy:#?}");
+        }
+        assert_eq!(published.lookup(&ids[1..2]).results[0], published.lookup_one(&ids[1]), "one alone has all");
     }
 }

@@ -107,7 +107,7 @@ impl From<Option<bool>> for Met {
 }
 
 /// A file that a command reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RemedyFile {
     /// Its name as the command has it: `raise.json`.
     pub name: String,

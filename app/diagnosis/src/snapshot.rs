@@ -86,7 +86,13 @@ pub struct OnlyInSync {
     pub count: usize,
     /// How many of them have no other replica at all.
     pub single_replica: usize,
-    /// The first [`ONLY_IN_SYNC_CAP`] of them, ordered by topic and partition.
+    /// How many of [`OnlyInSync::count`] belong to [`STATE_TOPICS`].
+    #[serde(default)]
+    pub state: usize,
+    /// How many of [`OnlyInSync::single_replica`] belong to [`STATE_TOPICS`].
+    #[serde(default)]
+    pub state_single_replica: usize,
+    /// The first [`ONLY_IN_SYNC_CAP`] of them, ordered by topic and partition, those of [`STATE_TOPICS`] last.
     pub named: Vec<DataPartition>,
 }
 

@@ -59,12 +59,18 @@ pub(crate) fn thousands(n: usize) -> String {
     out
 }
 
-/// Bytes as people say them: `3.2 GB`, `410 MB`, `0 bytes`.
-pub(crate) fn size(bytes: i64) -> String {
+/// Bytes as people say them: `3.2 GB`, `410 MB`, `5 MB`, `0 bytes`; in decimal units, as `--throttle` counts. What no
+/// amount of bytes can be, such as -1, is none.
+pub(crate) fn size(bytes: impl TryInto<u64>) -> String {
+    let bytes = bytes.try_into().unwrap_or(0);
     let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     let Some(&(unit, name)) = units.iter().find(|(unit, _)| bytes >= *unit) else { return format!("{bytes} bytes") };
     let tenths = bytes / (unit / 10);
-    if tenths >= 100 { format!("{} {name}", tenths / 10) } else { format!("{}.{} {name}", tenths / 10, tenths % 10) }
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} {name}"),
+        (whole, _) if whole >= 100 => format!("{whole} {name}"),
+        (whole, tenth) => format!("{whole}.{tenth} {name}"),
+    }
 }
 
 #[cfg(test)]
@@ -82,9 +88,10 @@ mod tests {
         assert_eq!(count(1, "group"), "1 group");
         assert_eq!(count(1_204, "group"), "1,204 groups");
         assert_eq!(
-            (size(12), size(3_250_000_000), size(410_000_000)),
+            (size(12), size(3_250_000_000_u64), size(410_000_000)),
             ("12 bytes".into(), "3.2 GB".into(), "410 MB".into())
         );
+        assert_eq!((size(5_000_000), size(12_340_000), size(-1)), ("5 MB".into(), "12.3 MB".into(), "0 bytes".into()));
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1_000_000), "1,000,000");
     }

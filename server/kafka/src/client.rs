@@ -71,7 +71,8 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
             view.offsets_topic_partitions = Some(topic.partitions.len());
             continue;
         }
-        if STATE_TOPICS.contains(&topic.name) {
+        let state = STATE_TOPICS.contains(&topic.name);
+        if state {
             view.state_topics.push(topic.name.to_owned());
         }
         for partition in topic.partitions {
@@ -87,8 +88,11 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
                 }
                 Some(leader) if partition.isr == [leader] => {
                     let only = view.only_in_sync_on.entry(leader).or_default();
+                    let single = partition.replicas == [leader];
                     only.count += 1;
-                    only.single_replica += usize::from(partition.replicas == [leader]);
+                    only.single_replica += usize::from(single);
+                    only.state += usize::from(state);
+                    only.state_single_replica += usize::from(state && single);
                     only.named.push(DataPartition { topic: topic.name.to_owned(), partition: partition.number });
                     // The names of a cluster with a million such partitions are not kept until all are counted.
                     if only.named.len() >= 2 * ONLY_IN_SYNC_CAP {
@@ -107,7 +111,8 @@ fn view<'a, P: ExactSizeIterator<Item = Partition<'a>>>(
 }
 
 fn first(named: &mut Vec<DataPartition>) {
-    named.sort_unstable();
+    let last = |one: &DataPartition| STATE_TOPICS.contains(&one.topic.as_str());
+    named.sort_unstable_by(|a, b| (last(a), a).cmp(&(last(b), b)));
     named.truncate(ONLY_IN_SYNC_CAP);
 }
 
@@ -143,14 +148,17 @@ mod tests {
             partition(3, 2, &[2], &[2]),
         ];
         let offsets = vec![partition(0, 1, &[1], &[1])];
-        let topics = [("logs", logs), ("orders", orders), (OFFSETS_TOPIC, offsets)];
+        let state = vec![partition(0, 2, &[2], &[2]), partition(1, 2, &[2, 1], &[2])];
+        let topics = [("__transaction_state", state), ("logs", logs), ("orders", orders), (OFFSETS_TOPIC, offsets)];
         let topics = topics.into_iter().map(|(name, partitions)| Topic { name, partitions: partitions.into_iter() });
         let view = view(Timestamp::UNIX_EPOCH, [2, 1].into_iter(), topics);
         let only = &view.only_in_sync_on[&1];
         assert_eq!((only.count, only.single_replica, only.named.len()), (121, 120, ONLY_IN_SYNC_CAP));
         assert_eq!((only.named[0].topic.as_str(), only.named[0].partition), ("logs", 0));
         assert_eq!(only.named[ONLY_IN_SYNC_CAP - 1].partition, 49);
-        assert_eq!(view.only_in_sync_on[&2].count, 1);
+        let only = &view.only_in_sync_on[&2];
+        assert_eq!((only.count, only.single_replica, only.state, only.state_single_replica), (3, 2, 2, 1));
+        assert_eq!(only.named[0].topic, "orders", "what is not of coordinators is named first");
         assert_eq!(view.leaderless_count, 1, "what has no leader is no such partition");
         assert_eq!(view.only_in_sync_on.keys().copied().collect::<Vec<_>>(), [1, 2]);
     }

@@ -35,6 +35,8 @@ const RAN: &[(&str, &str)] = &[
     ("Put the replicas into an order that spreads the leaders", "drill: offered"),
     ("Spread the replicas of", "drill: offered"),
     ("Move the leadership to another in-sync replica", "drill: offered"),
+    // The topic itself.
+    ("If groups have to work before", "kafka: fresh_cluster"),
     // Groups.
     ("Then restart all brokers promptly", "kafka: count_drift"),
     ("Set each group's position by time", "kafka: remedies"),
@@ -56,6 +58,9 @@ const LOOKS: &str = "it only looks, and the same tool is run with such arguments
 /// By beginnings of titles: why they are not carried out so.
 const NOT_RUN: &[(&str, &str)] = &[
     ("Elect a leader", SAME_COMMAND),
+    ("Or create it now, before the first consumer comes", SAME_COMMAND),
+    ("Or create it anew with the", SAME_COMMAND),
+    ("Then create it anew with the", SAME_COMMAND),
     ("If that changes nothing: elect any live replica", SAME_COMMAND),
     ("Only if broker 2 will never come back", SAME_COMMAND),
     ("Make ZooKeeper choose a new controller", SAME_COMMAND),

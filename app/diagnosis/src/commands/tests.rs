@@ -12,6 +12,7 @@ fn all(commands: &Commands) -> String {
     let topic = "__consumer_offsets";
     [
         commands.describe_topic(topic),
+        commands.create_topic(topic, 50, 3, &["cleanup.policy=compact"]),
         or_none(commands.elect(Election::Preferred, topic, 3)),
         or_none(commands.elect(Election::Unclean, topic, 3)),
         or_none(commands.elect_each(Election::Preferred, topic, &[3, 4])),
@@ -35,6 +36,7 @@ fn all(commands: &Commands) -> String {
 fn commands_of_1_0() {
     insta::assert_snapshot!(all(&commands(Some((1, 0)), Some(false))), @r#"
     kafka-topics.sh --zookeeper ZOOKEEPER:2181 --describe --topic __consumer_offsets
+    kafka-topics.sh --zookeeper ZOOKEEPER:2181 --create --topic __consumer_offsets --partitions 50 --replication-factor 3 --config cleanup.policy=compact
     echo '{"partitions":[{"topic":"__consumer_offsets","partition":3}]}' > elect.json && kafka-preferred-replica-election.sh --zookeeper ZOOKEEPER:2181 --path-to-json-file elect.json
     -
     echo '{"partitions":[{"topic":"__consumer_offsets","partition":3},{"topic":"__consumer_offsets","partition":4}]}' > elect.json && kafka-preferred-replica-election.sh --zookeeper ZOOKEEPER:2181 --path-to-json-file elect.json
@@ -57,6 +59,7 @@ fn commands_of_1_0() {
 fn commands_of_2_3_in_between() {
     insta::assert_snapshot!(all(&commands(Some((2, 3)), Some(false))), @r#"
     kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --describe --topic __consumer_offsets
+    kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --create --topic __consumer_offsets --partitions 50 --replication-factor 3 --config cleanup.policy=compact
     echo '{"partitions":[{"topic":"__consumer_offsets","partition":3}]}' > elect.json && kafka-preferred-replica-election.sh --bootstrap-server 10.0.0.1:9092 --path-to-json-file elect.json
     -
     echo '{"partitions":[{"topic":"__consumer_offsets","partition":3},{"topic":"__consumer_offsets","partition":4}]}' > elect.json && kafka-preferred-replica-election.sh --bootstrap-server 10.0.0.1:9092 --path-to-json-file elect.json
@@ -79,6 +82,7 @@ fn commands_of_2_3_in_between() {
 fn commands_of_3_9_with_zookeeper() {
     insta::assert_snapshot!(all(&commands(Some((3, 9)), Some(false))), @r#"
     kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --describe --topic __consumer_offsets
+    kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --create --topic __consumer_offsets --partitions 50 --replication-factor 3 --config cleanup.policy=compact
     kafka-leader-election.sh --bootstrap-server 10.0.0.1:9092 --election-type preferred --topic __consumer_offsets --partition 3
     kafka-leader-election.sh --bootstrap-server 10.0.0.1:9092 --election-type unclean --topic __consumer_offsets --partition 3
     echo '{"partitions":[{"topic":"__consumer_offsets","partition":3},{"topic":"__consumer_offsets","partition":4}]}' > elect.json && kafka-leader-election.sh --bootstrap-server 10.0.0.1:9092 --election-type preferred --path-to-json-file elect.json
@@ -101,6 +105,7 @@ fn commands_of_3_9_with_zookeeper() {
 fn commands_of_4_1() {
     insta::assert_snapshot!(all(&commands(Some((4, 1)), Some(true))), @r#"
     kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --describe --topic __consumer_offsets
+    kafka-topics.sh --bootstrap-server 10.0.0.1:9092 --create --topic __consumer_offsets --partitions 50 --replication-factor 3 --config cleanup.policy=compact
     kafka-leader-election.sh --bootstrap-server 10.0.0.1:9092 --election-type preferred --topic __consumer_offsets --partition 3
     kafka-leader-election.sh --bootstrap-server 10.0.0.1:9092 --election-type unclean --topic __consumer_offsets --partition 3
     echo '{"partitions":[{"topic":"__consumer_offsets","partition":3},{"topic":"__consumer_offsets","partition":4}]}' > elect.json && kafka-leader-election.sh --bootstrap-server 10.0.0.1:9092 --election-type preferred --path-to-json-file elect.json

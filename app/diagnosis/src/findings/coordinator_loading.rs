@@ -62,7 +62,7 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
             let held: Vec<i64> = partitions.iter().filter_map(|id| sizes.get(id)?.get(&leader).copied()).collect();
             let them = if partitions.len() == 1 { "the partition" } else { "the partitions, one after the other" };
             finding.outlook = Some(if held.len() == partitions.len() {
-                let bytes = held.iter().sum();
+                let bytes: i64 = held.iter().sum();
                 format!("It serves when it has read {them}: {}.", crate::words::size(bytes))
             } else {
                 format!(
@@ -127,7 +127,7 @@ mod tests {
         let report = sample.report();
         insta::assert_snapshot!(text(&report, super::SLUG), @"
         [error] Broker 1 is loading partition 0 of __consumer_offsets.
-          outlook: It serves when it has read the partition: 1.0 MB.
+          outlook: It serves when it has read the partition: 1 MB.
           seen: Asked as coordinator, broker 1 has answered 14 (COORDINATOR_LOAD_IN_PROGRESS) since 12:00:00 UTC.
           -> Wait: Restarting the broker begins the loading anew.
              verify: Unstuck says that the coordinator serves.

@@ -25,6 +25,7 @@ mod commits_wait;
 mod coordinator_failed;
 mod coordinator_loading;
 mod coordinator_silent;
+mod create_offsets_topic;
 mod data_partition_single_copy;
 mod data_partition_without_leader;
 mod ghost_group;

@@ -4,7 +4,8 @@
 //! factor it asks for is larger than the number of live brokers. Seen before: an outage, the offsets are gone.
 //! "Not listed" alone proves nothing: without DESCRIBE on the topic it is hidden (error 3 from DescribeConfigs proves).
 
-use super::{Context, Rule, finding, not_seen, seen_};
+use super::create_offsets_topic::{Partitions, REPLICAS, create_or_agree, live, partitions_told, wanted_factor};
+use super::{Context, Rule, finding, not_seen, seen_, step};
 use crate::commands::{Reset, Resource, TOPIC};
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Risk, Severity, TopicPresence};
@@ -30,10 +31,13 @@ pub(super) const RULE: Rule = Rule {
         clients_see: "Java and librdkafka wait without a word; sarama says \"Offset's topic has not yet been created\", for \
                       once rightly. After a deletion, groups begin anew where `auto.offset.reset` says: with `latest` they \
                       skip what they had not read, with `earliest` they read all again.",
-        way_out: "Fresh cluster: nothing to do. Cannot be created: start brokers until there are enough. Gone: find what \
-                  deleted it and stop that first; let it be created anew with the right number of partitions and three \
-                  replicas; then set each group back by time while it is stopped. Hidden: permit DESCRIBE on the topic.",
-        never: "Do not set `offsets.topic.replication.factor` to 1 on a cluster that matters, to get past the error: the \
+        way_out: "Fresh cluster: nothing to do; whoever wants three replicas whatever the brokers are set to creates it \
+                  before the first consumer comes. Cannot be created: start brokers until there are enough, or create it \
+                  with fewer replicas and raise them later. Gone: find what deleted it and stop that first; create it anew \
+                  with the number of partitions that it had and three replicas; then set each group back by time while it \
+                  is stopped. Hidden: permit DESCRIBE on the topic.",
+        never: "Do not create it with another number of partitions than every broker has as \
+                `offsets.topic.num.partitions`: brokers would look for groups on other partitions. Do not set `offsets.topic.replication.factor` to 1 on a cluster that matters, to get past the error: the \
                 setting counts when the topic is created and stays with it, and every lost broker then takes its groups \
                 with it.",
         twins: &[("groups-not-listed", "there the topic is there, and some groups cannot be listed")],
@@ -57,15 +61,8 @@ fn check(context: &Context<'_, '_>) -> Vec<Finding> {
     }
 }
 
-/// The largest `offsets.topic.replication.factor` among the brokers: whichever is asked first creates the topic.
-fn wanted_factor(context: &Context<'_, '_>) -> Option<usize> {
-    let brokers = context.facts.answering.iter().filter_map(|id| context.facts.snapshot.brokers.get(id));
-    let factors = brokers.filter_map(|sight| sight.configs.known()?.offsets_topic_replication_factor);
-    factors.max().and_then(|factor| usize::try_from(factor).ok())
-}
-
 fn absent(context: &Context<'_, '_>) -> Finding {
-    let live = context.facts.answering.union(&context.facts.listed_live).count();
+    let live = live(context);
     let proof =
         seen_("DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.".to_owned());
     match wanted_factor(context) {
@@ -89,6 +86,20 @@ fn absent(context: &Context<'_, '_>) -> Finding {
                 )
                 .verify("Unstuck shows the topic a few seconds after the first consumer has asked."),
             );
+            // Better than a smaller setting, which has to be rolled out and stays when the brokers are there: the factor
+            // in the command is for this topic alone, counts at once, and can be raised by a reassignment later.
+            if live > 0 {
+                finding.remedies.push(create_or_agree(
+                    context,
+                    &format!(
+                        "If groups have to work before {factor} brokers are live: create it now with {}",
+                        words::count(live.min(REPLICAS), "replica")
+                    ),
+                    "The setting binds brokers that create the topic by themselves, not this command. Unstuck makes the \
+                     plan for more replicas as soon as more brokers are live.",
+                    None,
+                ));
+            }
             finding.remedies.push(
                 Remedy::new(
                     "On a test cluster only: set offsets.topic.replication.factor to the number of brokers",
@@ -117,6 +128,26 @@ fn absent(context: &Context<'_, '_>) -> Finding {
             if factor.is_none() {
                 finding.evidence.push(not_seen("offsets.topic.replication.factor: no broker told it.".to_owned()));
             }
+            if let Partitions::Same { .. } = partitions_told(context) {
+                finding.remedies.push(step(
+                    "Let the first consumer create it",
+                    match factor {
+                        Some(factor) if factor < REPLICAS => format!(
+                            "That needs no help. But it gets {} only, as the brokers' setting says.",
+                            words::count(factor, "replica")
+                        ),
+                        _ => "That needs no help.".to_owned(),
+                    },
+                ));
+            }
+            if live > 0 {
+                finding.remedies.push(create_or_agree(
+                    context,
+                    "Or create it now, before the first consumer comes",
+                    "It is there when the first consumer comes, with the replicas that the command names.",
+                    None,
+                ));
+            }
             finding
         }
     }
@@ -128,7 +159,8 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
         Severity::Outage,
         "__consumer_offsets is gone: no group has a coordinator, and all committed offsets are lost.".to_owned(),
     );
-    if let Some(topic) = &context.facts.memory.offsets_topic {
+    let topic = context.facts.memory.offsets_topic.as_ref();
+    if let Some(topic) = topic {
         finding.evidence.push(seen_(format!(
             "It had {} and was last seen at {}.",
             words::count(usize::try_from(topic.partition_count).unwrap_or_default(), "partition"),
@@ -146,6 +178,28 @@ fn vanished(context: &Context<'_, '_>) -> Finding {
         )
         .verify("Nothing runs any more that deletes topics by a pattern."),
     );
+    if let Some(had) = topic.map(|topic| topic.partition_count).filter(|&had| had > 0)
+        && live(context) > 0
+    {
+        let by_themselves = matches!(partitions_told(context), Partitions::Same { count, .. } if count == Some(had))
+            && wanted_factor(context).is_some_and(|factor| factor <= live(context));
+        if by_themselves {
+            finding.remedies.push(step(
+                "Then let the next consumer create it anew",
+                format!("The brokers' settings give it {had} partitions again, as it had."),
+            ));
+        }
+        finding.remedies.push(create_or_agree(
+            context,
+            &format!(
+                "{} create it anew with the {had} partitions that it had",
+                if by_themselves { "Or" } else { "Then" }
+            ),
+            "Brokers that have run since before it was gone still count with that number. It is empty: nothing brings the \
+             offsets back.",
+            Some(had),
+        ));
+    }
     if context.facts.kraft == Some(true) {
         finding.remedies.push(
             Remedy::new(
@@ -213,6 +267,14 @@ mod tests {
         [info] No consumer group has used this cluster yet: __consumer_offsets does not exist.
           outlook: The first consumer creates it, with replication factor 3.
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.
+          -> Let the first consumer create it: That needs no help.
+          -> Or create it now, before the first consumer comes: It is there when the first consumer comes, with the replicas that the command names.
+             if (met): every broker has offsets.topic.num.partitions=50
+             if (met): 3 brokers are live
+             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --create --topic __consumer_offsets --partitions 50 --replication-factor 3 --config cleanup.policy=compact --config compression.type=producer --config segment.bytes=104857600
+             changes: Creates the topic, empty, with 50 partitions and 3 replicas each.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows 50 partitions with 3 replicas each, and Unstuck names a coordinator for every group.
+             undo: Do not delete it again: once groups have committed, that deletes the committed offsets of all of them. The number of partitions stays; replicas are added by a reassignment.
         ");
     }
 
@@ -224,6 +286,14 @@ mod tests {
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.
           -> Start more brokers, until 3 are live: Then the first consumer creates the topic.
              verify: Unstuck shows the topic a few seconds after the first consumer has asked.
+          -> If groups have to work before 3 brokers are live: create it now with 1 replica: The setting binds brokers that create the topic by themselves, not this command. Unstuck makes the plan for more replicas as soon as more brokers are live.
+             if (met): every broker has offsets.topic.num.partitions=50
+             if (met): a broker is live
+             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --create --topic __consumer_offsets --partitions 50 --replication-factor 1 --config cleanup.policy=compact --config compression.type=producer --config segment.bytes=104857600
+             changes: Creates the topic, empty, with 50 partitions and 1 replica each.
+             ! (less safe while it lasts) With 1 replica every group of a lost broker stands still until that broker is back, and its committed offsets are lost with its disk. It stays so until replicas are added.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows 50 partitions with 1 replica each, and Unstuck names a coordinator for every group.
+             undo: Do not delete it again: once groups have committed, that deletes the committed offsets of all of them. The number of partitions stays; replicas are added by a reassignment.
           -> On a test cluster only: set offsets.topic.replication.factor to the number of brokers: In server.properties of every broker, then restart them.
              ! (less safe while it lasts) The topic keeps that factor for good. With factor 1 every group of a lost broker stands still.
              verify: Unstuck shows the topic a few seconds after the first consumer has asked.
@@ -240,10 +310,90 @@ mod tests {
           seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION).
           -> Find out what deleted it, and stop that first: An operator or a script that deletes it once does so again. The controller's log names the moment.
              verify: Nothing runs any more that deletes topics by a pattern.
+          -> Then let the next consumer create it anew: The brokers' settings give it 50 partitions again, as it had.
+          -> Or create it anew with the 50 partitions that it had: Brokers that have run since before it was gone still count with that number. It is empty: nothing brings the offsets back.
+             if (met): every broker counts with 50 partitions: it has run since before the topic was gone, or has offsets.topic.num.partitions=50
+             if (met): 3 brokers are live
+             $ kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --create --topic __consumer_offsets --partitions 50 --replication-factor 3 --config cleanup.policy=compact --config compression.type=producer --config segment.bytes=104857600
+             changes: Creates the topic, empty, with 50 partitions and 3 replicas each.
+             verify: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --topic __consumer_offsets` shows 50 partitions with 3 replicas each, and Unstuck names a coordinator for every group.
+             undo: Do not delete it again: once groups have committed, that deletes the committed offsets of all of them. The number of partitions stays; replicas are added by a reassignment.
           -> If it is there again and groups act strangely: restart the brokers, one after the other: Coordinators of Kafka 3.7 to 4.0 may go on with the groups of the deleted topic (KAFKA-19274).
              ! (groups may pause for a moment) Groups rebalance as their coordinators move.
              verify: Each broker answers again, and Unstuck says that the coordinators work.
         ");
+    }
+
+    #[test]
+    fn brokers_that_ask_for_one_replica_are_no_reason_to_have_one() {
+        let sample = Sample::kraft(3, 0, 3).absent().configs(|configs| {
+            (configs.offsets_topic_replication_factor, configs.offsets_topic_num_partitions) = (Some(1), Some(10));
+        });
+        let told = text(&sample.report(), super::SLUG);
+        assert!(told.contains("it gets 1 replica only"), "{told}");
+        assert!(told.contains("--partitions 10 --replication-factor 3 "), "{told}");
+        let told = text(&Sample::kraft(5, 0, 3).absent().configs(five).report(), super::SLUG);
+        assert!(told.contains("--replication-factor 5 "), "not fewer than the brokers ask for: {told}");
+    }
+
+    fn five(configs: &mut crate::snapshot::BrokerConfigs) {
+        configs.offsets_topic_replication_factor = Some(5);
+    }
+
+    #[test]
+    fn with_two_brokers_it_gets_two_replicas() {
+        let told = text(&Sample::kraft(2, 0, 2).absent().report(), super::SLUG);
+        assert!(told.contains("create it now with 2 replicas"), "{told}");
+        assert!(told.contains("--replication-factor 2 "), "{told}");
+        assert!(told.contains("With 2 replicas a broker that is lost"), "{told}");
+    }
+
+    #[test]
+    fn where_brokers_differ_no_number_is_offered() {
+        let told = text(&Sample::kraft(3, 0, 3).absent().offsets_topic_num_partitions(2, 10).report(), super::SLUG);
+        assert!(!told.contains("--create") && !told.contains("Let the first consumer"), "{told}");
+        insta::assert_snapshot!(told, @"
+        [info] No consumer group has used this cluster yet: __consumer_offsets does not exist.
+          outlook: The first consumer creates it, with replication factor 3.
+          seen: DescribeConfigs answers 3 (UNKNOWN_TOPIC_OR_PARTITION), and no broker lists a group.
+          -> First give all brokers the same offsets.topic.num.partitions, and restart them: It is 10 on broker 2 and 50 on brokers 1 and 3. Whatever number the topic got, some of them would look for groups on other partitions.
+        ");
+    }
+
+    #[test]
+    fn where_no_broker_tells_the_default_is_taken_and_said_to_be_open() {
+        let told = text(
+            &Sample::kraft(3, 0, 3)
+                .absent()
+                .configs(|configs| {
+                    configs.offsets_topic_num_partitions = None;
+                })
+                .report(),
+            super::SLUG,
+        );
+        assert!(told.contains("if (not known): every broker has offsets.topic.num.partitions=50"), "{told}");
+        // The same where one of them does not answer us.
+        let sample = Sample::kraft(3, 0, 3).absent().never_reached(3);
+        let told = text(&sample.report(), super::SLUG);
+        assert!(told.contains("if (not known): every broker has offsets.topic.num.partitions=50"), "{told}");
+        assert!(told.contains("--replication-factor 3 "), "{told}");
+    }
+
+    #[test]
+    fn what_vanished_is_made_anew_as_it_was_whatever_brokers_are_set_to() {
+        let sample = Sample::kraft(3, 50, 3).later(60).absent().offsets_topic_num_partitions(2, 10).later(10);
+        let told = text(&sample.report(), super::SLUG);
+        assert!(told.contains("Then create it anew with the 50 partitions"), "{told}");
+        assert!(told.contains("--partitions 50 --replication-factor 3 "), "{told}");
+        assert!(told.contains("if (not known): every broker counts with 50 partitions"), "{told}");
+        assert!(!told.contains("let the next consumer"), "they would not give it as many: {told}");
+    }
+
+    #[test]
+    fn old_releases_create_it_through_zookeeper() {
+        let told = text(&Sample::zookeeper(3, 0, 3).release("2.1").absent().report(), super::SLUG);
+        assert!(told.contains("$ kafka-topics.sh --zookeeper ZOOKEEPER:2181 --create"), "{told}");
+        assert!(told.contains("ZOOKEEPER:2181 is replaced by"), "{told}");
     }
 
     #[test]

@@ -167,9 +167,9 @@ mod tests {
         [warning] Partition 0 of __consumer_offsets has 3.2 GB: its next leader will load for long, and compaction may be dead.
           outlook: It grows with every commit, and each change of leader costs longer.
           seen: Broker 1 holds 3.2 GB of partition 0.
-          seen: Broker 2 holds 1.0 MB of partition 0.
-          seen: Broker 3 holds 1.0 MB of partition 0.
-          seen: The median of its partitions is 1.0 MB.
+          seen: Broker 2 holds 1 MB of partition 0.
+          seen: Broker 3 holds 1 MB of partition 0.
+          seen: The median of its partitions is 1 MB.
           likely: Other replicas are small, so the log cleaner of the large one's broker is dead.
           not seen: Whether the cleaner's thread lives: brokers tell by JMX only.
           -> See whether the log cleaner of broker 1 lives: JMX: kafka.log:type=LogCleaner,name=DeadThreadCount must be 0, and kafka.log:type=LogCleanerManager,name=uncleanable-partitions-count too, for each log directory. log-cleaner.log has the error that stopped it.
@@ -193,7 +193,7 @@ mod tests {
           outlook: It grows with every commit, and each change of leader costs longer.
           seen: Broker 1 holds 419 MB of partition 0.
           seen: Broker 2 holds 429 MB of partition 0.
-          seen: The median of its partitions is 1.0 MB.
+          seen: The median of its partitions is 1 MB.
           likely: All replicas are large, so something blocks compaction everywhere.
           seen: A transaction is open on it: compaction does not go beyond that.
           not seen: Whether the cleaner's thread lives: brokers tell by JMX only.

@@ -90,7 +90,14 @@ fn explain(context: &Context<'_, '_>, running: &BTreeMap<PartitionId, &Reassignm
         format!("It goes on when {} is back, and never ends otherwise.", words::brokers(&dead))
     });
     if !adding.is_empty() {
-        finding.evidence.push(seen_(format!("{done} of {} are in sync.", words::count(adding.len(), "added replica"))));
+        finding.evidence.push(seen_(match (done, adding.len()) {
+            (0, 1) => "The added replica is not in sync.".to_owned(),
+            (_, 1) => "The added replica is in sync.".to_owned(),
+            (0, all) => format!("None of the {all} added replicas is in sync."),
+            (done, all) if done == all => format!("All {all} added replicas are in sync."),
+            (1, all) => format!("1 of {all} added replicas is in sync."),
+            (done, all) => format!("{done} of {all} added replicas are in sync."),
+        }));
     }
     for (partition, move_) in running.iter().take(3) {
         finding.evidence.push(seen_(format!(
@@ -166,7 +173,7 @@ mod tests {
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [info] Partition 0 of __consumer_offsets is being moved to other brokers.
           outlook: Groups rebalance once when their coordinator moves.
-          seen: 1 of 2 added replicas are in sync.
+          seen: 1 of 2 added replicas is in sync.
           seen: Partition 0: replicas [1, 2, 3], adding [2, 3], removing [1].
           -> Wait until it is done, then verify it: Verifying also removes the throttle, which stays otherwise.
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --list
@@ -179,7 +186,7 @@ mod tests {
         insta::assert_snapshot!(text(&sample.report(), super::SLUG), @"
         [warning] A move of partition 0 of __consumer_offsets stands still: broker 2 is down, and is to take a copy.
           outlook: It goes on when broker 2 is back, and never ends otherwise.
-          seen: 0 of 1 added replica are in sync.
+          seen: The added replica is not in sync.
           seen: Partition 0: replicas [1, 2], adding [2], removing [1].
           -> Start broker 2: It copies what is missing, and the move ends by itself.
              $ kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9001 --list

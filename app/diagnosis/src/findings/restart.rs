@@ -13,25 +13,39 @@ pub(crate) fn held_alone(context: &Context<'_, '_>, broker: BrokerId) -> Vec<Par
 
 /// Restart a broker: safe where other replicas are in sync, which is seen of `__consumer_offsets` only.
 pub(crate) fn restart(context: &Context<'_, '_>, broker: BrokerId, title: String, why: &str) -> Remedy {
-    let alone = held_alone(context, broker);
+    restart_one_of(context, &[broker], title, why)
+        .verify(format!("Broker {broker} answers, is in the ISR of its partitions again, and this finding is gone."))
+}
+
+/// The same where whoever is called has to find out which of these it is.
+pub(crate) fn restart_one_of(context: &Context<'_, '_>, brokers: &[BrokerId], title: String, why: &str) -> Remedy {
+    let alone: Vec<(BrokerId, Vec<PartitionId>)> =
+        brokers.iter().map(|&id| (id, held_alone(context, id))).filter(|(_, held)| !held.is_empty()).collect();
     let known = !context.facts.partitions.is_empty();
-    let text = match alone.as_slice() {
-        [] => format!("broker {broker} is not the last in-sync replica of any partition of {OFFSETS_TOPIC}"),
-        many => format!(
-            "broker {broker} is not the last in-sync replica of any partition of {OFFSETS_TOPIC} (it is of {})",
-            words::list(many)
-        ),
+    let (who, it) = match brokers {
+        [one] => (format!("broker {one} is not"), "it"),
+        many => (format!("none of {} is", words::brokers(many)), "one of them"),
     };
+    let held: Vec<_> = alone
+        .iter()
+        .map(|(id, held)| match brokers {
+            [_] => format!("it is of {}", words::list(held)),
+            _ => format!("broker {id} is of {}", words::list(held)),
+        })
+        .collect();
+    let held = if held.is_empty() { String::new() } else { format!(" ({})", held.join("; ")) };
     Remedy::new(title, why)
         .danger(Risk::Pause, "What it leads moves or stops until it is back, and its groups rebalance.")
-        .given(text, known.then_some(alone.is_empty()))
+        .given(
+            format!("{who} the last in-sync replica of any partition of {OFFSETS_TOPIC}{held}"),
+            known.then_some(alone.is_empty()),
+        )
         .given(
             format!(
-                "nor of any other topic: no line of `{}` has it alone as Isr",
+                "nor of any other topic: no line of `{}` has {it} alone as Isr",
                 context.commands().describe_topics()
             ),
             None,
         )
-        .verify(format!("Broker {broker} answers, is in the ISR of its partitions again, and this finding is gone."))
         .undo("Cannot be undone, and need not be: leaders come back by a preferred election.")
 }

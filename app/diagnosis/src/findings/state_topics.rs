@@ -180,20 +180,21 @@ fn explain(
         many if many.len() == total => format!("all {total} partitions of {topic}"),
         many => format!("{} of {total} partitions of {topic}", many.len()),
     };
+    let one = partitions.len() == 1;
+    let (verb, it) = if one { ("has", "it") } else { ("have", "them") };
     let hit = if transactions {
-        "exactly-once applications on them stand still; consumer groups are not concerned"
+        format!("exactly-once applications on {it} stand still; consumer groups are not concerned")
     } else {
-        "share groups on them get no records; other groups are not concerned"
+        format!("share groups on {it} get no records; other groups are not concerned")
     };
-    let (one, verb) = (partitions.len() == 1, if partitions.len() == 1 { "has" } else { "have" });
     let sentence = match trouble {
         Trouble::NoLeader { .. } => format!("{} {verb} no leader: {hit}.", capital(&reach)),
-        Trouble::LeaderLost { leader, .. } => format!("Broker {leader} is down: it leads {reach}. {}.", capital(hit)),
+        Trouble::LeaderLost { leader, .. } => format!("Broker {leader} is down: it leads {reach}. {}.", capital(&hit)),
         Trouble::BelowMin { min } => {
             format!("{} {verb} fewer replicas in sync than min.insync.replicas={min} asks for: {hit}.", capital(&reach))
         }
         Trouble::NotServed { leader } => {
-            format!("Broker {leader} leads {reach}, and does not serve {}: {hit}.", if one { "it" } else { "them" })
+            format!("Broker {leader} leads {reach}, and does not serve {it}: {hit}.")
         }
     };
     let severity = if transactions || trouble.due().is_some() { Severity::Error } else { Severity::Outage };
@@ -399,7 +400,7 @@ mod tests {
         let sample = transactions().transaction_canary(1, 0, 16);
         assert!(!slugs(&sample.clone().later(5).report()).contains(&super::TRANSACTION.to_owned()));
         insta::assert_snapshot!(text(&sample.later(70).report(), super::TRANSACTION), @"
-        [error] Broker 1 leads partition 0 of __transaction_state, and does not serve it: exactly-once applications on them stand still; consumer groups are not concerned.
+        [error] Broker 1 leads partition 0 of __transaction_state, and does not serve it: exactly-once applications on it stand still; consumer groups are not concerned.
           outlook: It will not heal by itself.
           seen: Partitions of __transaction_state: 0.
           seen: Partition 0: leader 1, replicas [1, 2, 3], ISR [1, 2, 3].
@@ -419,7 +420,7 @@ mod tests {
         let sample = transactions().state_isr(TRANSACTION_STATE, 0, &[1]);
         assert!(!slugs(&sample.clone().later(5).report()).contains(&super::TRANSACTION.to_owned()), "a restart");
         insta::assert_snapshot!(text(&sample.later(60).report(), super::TRANSACTION), @"
-        [error] Partition 0 of __transaction_state has fewer replicas in sync than min.insync.replicas=2 asks for: exactly-once applications on them stand still; consumer groups are not concerned.
+        [error] Partition 0 of __transaction_state has fewer replicas in sync than min.insync.replicas=2 asks for: exactly-once applications on it stand still; consumer groups are not concerned.
           outlook: It will not heal by itself.
           seen: Partitions of __transaction_state: 0.
           seen: Partition 0: leader 1, replicas [1, 2, 3], ISR [1].
@@ -434,7 +435,7 @@ mod tests {
         let sample =
             Sample::kraft(3, 3, 3).state_topic(SHARE_GROUP_STATE, 3, 3).state_no_leader(SHARE_GROUP_STATE, 0, &[1]);
         insta::assert_snapshot!(text(&sample.later(60).report(), super::SHARE), @"
-        [outage] Partition 0 of __share_group_state has no leader: share groups on them get no records; other groups are not concerned.
+        [outage] Partition 0 of __share_group_state has no leader: share groups on it get no records; other groups are not concerned.
           outlook: It will not heal by itself.
           seen: Partitions of __share_group_state: 0.
           seen: Partition 0: no leader, replicas [1, 2, 3], ISR [1].

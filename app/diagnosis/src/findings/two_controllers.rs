@@ -4,6 +4,7 @@
 //! metadata is a random live broker. Opens when brokers name different controllers for 10 s and each of these names
 //! itself; closes when they agree.
 
+use super::restart::restart_one_of;
 use super::{Context, Rule, finding, not_seen, seen_};
 use crate::handbook::Entry;
 use crate::report::{Avoid, Finding, Remedy, Risk, Severity};
@@ -96,17 +97,14 @@ fn explain(context: &Context<'_, '_>, acting: Vec<BrokerId>) -> Finding {
         .verify("All brokers name the same controller.")
         .undo("Needs none: any broker can be controller.")
     }));
-    let safe = acting.iter().all(|&id| super::restart::held_alone(context, id).is_empty());
     finding.remedies.push(
-        Remedy::new(
+        restart_one_of(
+            context,
+            &acting,
             format!("Then restart the one of {} that still takes itself for the controller", words::brokers(&acting)),
             "It forgets what it remembered.",
         )
-        .danger(Risk::Pause, "What it leads moves or stops until it is back, and its groups rebalance.")
-        .given("none of them is the last in-sync replica of a partition of __consumer_offsets", safe)
-        .given(format!("the same of all other topics: `{}` says so", commands.describe_unavailable()), None)
-        .verify("All brokers name the same controller.")
-        .undo("Cannot be undone, and need not be: leaders come back by a preferred election."),
+        .verify("All brokers name the same controller."),
     );
     finding.remedies.push(Remedy::new(
         "Upgrade to 2.1 or newer, if the cluster is older",
@@ -143,8 +141,8 @@ mod tests {
              verify: All brokers name the same controller.
              undo: Needs none: any broker can be controller.
           -> Then restart the one of brokers 1 and 2 that still takes itself for the controller: It forgets what it remembered.
-             if (met): none of them is the last in-sync replica of a partition of __consumer_offsets
-             if (not known): the same of all other topics: `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe --unavailable-partitions` says so
+             if (met): none of brokers 1 and 2 is the last in-sync replica of any partition of __consumer_offsets
+             if (not known): nor of any other topic: no line of `kafka-topics.sh --bootstrap-server 127.0.0.1:9001 --describe` has one of them alone as Isr
              ! (groups may pause for a moment) What it leads moves or stops until it is back, and its groups rebalance.
              verify: All brokers name the same controller.
              undo: Cannot be undone, and need not be: leaders come back by a preferred election.

@@ -19,7 +19,8 @@ pub(super) const RULE: GroupRule = GroupRule {
         means: "Members come and go all the time, so the group hardly consumes. The usual causes: processing takes longer \
                 between two polls than `max.poll.interval.ms`, so the consumer leaves and joins again; the process is \
                 restarted over and over; members are added or removed by an autoscaler or a deployment; the member that \
-                leads the group fails to make the assignment, or the assignment is too large to be written.",
+                leads the group fails to make the assignment, or the assignment is too large to be written; two Kafka \
+                Connect clusters have the same `group.id`, so that their workers push each other out.",
         opens: "Listings show at least three rebalances begun within 10 minutes; or the members of the group were replaced \
                 by others at each of several looks at its details.",
         closes: "None began for 90 seconds, or for twice the usual time between two of them where that is longer; and members stay.",
@@ -31,7 +32,7 @@ pub(super) const RULE: GroupRule = GroupRule {
         way_out: "Read the members' logs for the lines above. Raise max.poll.interval.ms or lower max.poll.records where \
                   processing is slow; find out why processes restart; use static members (group.instance.id) so that a \
                   restart makes no rebalance, and the cooperative assignor or the new protocol (KIP-848), which do not stop \
-                  everybody.",
+                  everybody. Kafka Connect: see that no other Connect cluster has the same group.id.",
         never: "",
         twins: &[
             ("group-rebalancing", "then one rebalance does not end"),
@@ -78,14 +79,28 @@ fn check(context: &GroupContext<'_>) -> Vec<Finding> {
     } else {
         return Vec::new();
     };
-    finding.evidence.push(likely(
-        "Members leave because processing takes longer than max.poll.interval.ms, or because they are restarted."
-            .to_owned(),
-    ));
-    finding.remedies.push(step(
-        "Read the members' logs for \"poll timeout\" or \"maximum poll interval\"",
-        "Then processing takes too long between two polls: raise max.poll.interval.ms, or lower max.poll.records.",
-    ));
+    // Connect's workers have another time-out and no polls, and share their id by a setting that is easily copied.
+    if context.protocol_type() == "connect" {
+        finding.evidence.push(likely(
+            "Workers of two Connect clusters have the same group.id, or a worker is restarted again and again."
+                .to_owned(),
+        ));
+        finding.remedies.push(step(
+            format!("Look which workers have group.id={id}: those of two Connect clusters must not share it"),
+            "It is in each worker's properties, beside config.storage.topic, offset.storage.topic and \
+             status.storage.topic. Workers with other topics, or of another release, belong to another cluster: give that \
+             one a group.id of its own.",
+        ));
+    } else {
+        finding.evidence.push(likely(
+            "Members leave because processing takes longer than max.poll.interval.ms, or because they are restarted."
+                .to_owned(),
+        ));
+        finding.remedies.push(step(
+            "Read the members' logs for \"poll timeout\" or \"maximum poll interval\"",
+            "Then processing takes too long between two polls: raise max.poll.interval.ms, or lower max.poll.records.",
+        ));
+    }
     finding.remedies.push(step(
         "See whether the processes restart (crash loop, autoscaler, deployment)",
         "Each start and each stop is a rebalance. With group.instance.id a restart within session.timeout.ms makes none \
@@ -161,6 +176,26 @@ mod tests {
         insta::assert_snapshot!(told.lines().take(2).collect::<Vec<_>>().join("\n"), @"
         [error] The members of my-group are replaced again and again, so it hardly consumes.
           seen: At each of 4 looks within 10 min it had other members than before.
+        ");
+    }
+
+    #[test]
+    fn workers_of_connect_share_an_id() {
+        let looks: Vec<_> = (0..4)
+            .map(|n| {
+                let look = detail("Stable").at(n * 20).member(&format!("worker-{n}"), "10.0.0.7", &[]);
+                look.with(|made| made.protocol_type = Some("connect".to_owned()))
+            })
+            .collect();
+        let told = told_inside(&group("Stable"), &trace(&looks[..3]), &looks[3], super::SLUG);
+        insta::assert_snapshot!(told, @"
+        [error] The members of my-group are replaced again and again, so it hardly consumes.
+          seen: At each of 4 looks within 10 min it had other members than before.
+          likely: Workers of two Connect clusters have the same group.id, or a worker is restarted again and again.
+          -> Look which workers have group.id=my-group: those of two Connect clusters must not share it: It is in each worker's properties, beside config.storage.topic, offset.storage.topic and status.storage.topic. Workers with other topics, or of another release, belong to another cluster: give that one a group.id of its own.
+          -> See whether the processes restart (crash loop, autoscaler, deployment): Each start and each stop is a rebalance. With group.instance.id a restart within session.timeout.ms makes none (2.3 and later).
+          -> Look at its members and offsets with Kafka's own tool: It shows which members there are, on which hosts, and how far each partition is behind.
+             $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group --members --verbose
         ");
     }
 

@@ -5,7 +5,7 @@ use crate::commands::Reset;
 use crate::detail::CommittedOffset;
 use crate::findings::{finding, seen_, step};
 use crate::handbook::Entry;
-use crate::report::{Finding, Remedy, Risk, Severity};
+use crate::report::{Avoid, Finding, Remedy, Risk, Severity};
 use crate::{time, words};
 
 const SLUG: &str = "lag-stands-still";
@@ -29,7 +29,8 @@ pub(super) const RULE: GroupRule = GroupRule {
         clients_see: "The same exception over and over (a deserialization error, for example), or nothing at all.",
         way_out: "Read the member's log. Look for a hanging transaction where read_committed cannot get further. Fix the \
                   consumer so that it gets past the record; skipping the record is the last way out.",
-        never: "Do not delete the group or reset all its offsets because of one partition.",
+        never: "Do not delete the group or reset all its offsets because of one partition. Do not skip a record before it is \
+                seen to be the record: a slow handler, or one that waits for a database, gets on by itself.",
         twins: &[
             ("group-data-partition-without-leader", "then the partition has no leader"),
             ("unstable-offsets", "then a transaction holds offsets back"),
@@ -91,6 +92,12 @@ fn check(context: &GroupContext<'_>) -> Vec<Finding> {
         )));
     }
     finding.remedies = remedies(context, first, held.first().map(|one| **one), moving > 0);
+    finding.avoid.push(Avoid {
+        what: "Do not reset the group or skip records before you know what holds it".to_owned(),
+        why: "A handler that is slow, or waits for a database, gets on by itself; what was skipped is never processed, and \
+              what was reset is processed again."
+            .to_owned(),
+    });
     vec![finding]
 }
 
@@ -190,6 +197,7 @@ mod tests {
              ! (loses data) The group never processes that record.
              verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group
              undo: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --topic orders:0 --reset-offsets --shift-by -1 --execute
+          avoid: Do not reset the group or skip records before you know what holds it: A handler that is slow, or waits for a database, gets on by itself; what was skipped is never processed, and what was reset is processed again.
         ");
         let now = now.with(|made| made.offsets.iter_mut().flatten().for_each(|one| one.stable_end = Some(10)));
         let told = told_inside(&group("Stable"), &trace, &now, super::SLUG);

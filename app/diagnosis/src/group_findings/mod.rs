@@ -103,6 +103,10 @@ pub fn detail_findings(
 
 fn check(context: &GroupContext<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(context)).collect();
+    let commands = context.commands();
+    for remedy in findings.iter_mut().flat_map(|finding| &mut finding.remedies) {
+        commands.annotate(remedy);
+    }
     shadow(&mut findings);
     findings.sort_by_key(|finding| (finding.follows_from.is_some(), std::cmp::Reverse(finding.severity)));
     findings

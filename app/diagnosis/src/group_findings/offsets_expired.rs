@@ -3,7 +3,7 @@
 use super::{GroupContext, GroupRule};
 use crate::findings::{finding, likely, seen_, step};
 use crate::handbook::Entry;
-use crate::report::{Finding, Severity};
+use crate::report::{Avoid, Finding, Severity};
 use crate::{time, words};
 
 const SLUG: &str = "offsets-expired";
@@ -26,7 +26,8 @@ pub(super) const RULE: GroupRule = GroupRule {
                       auto.offset.reset=none.",
         way_out: "Before consumers start: set the offsets by time. Raise offsets.retention.minutes for groups that pause \
                   longer than it.",
-        never: "",
+        never: "Do not start the consumers before the offsets are set: what they commit then hides where the group was. Do \
+                not set offsets that are still there.",
         twins: &[
             ("group-empty", "then nobody is there, and the offsets still are"),
             ("group-unknown", "then Unstuck never saw the group"),
@@ -67,6 +68,10 @@ fn gone(context: &GroupContext<'_>) -> Option<Finding> {
     finding.remedies.push(before_they_start());
     finding.remedies.push(keep_longer(context));
     finding.remedies.push(context.reset_by_time(Some("TOPIC"), gone.last_seen));
+    finding.avoid.push(Avoid {
+        what: "Do not start its consumers before its offsets are set".to_owned(),
+        why: "They begin where auto.offset.reset says, and what they commit then hides where the group was.".to_owned(),
+    });
     Some(finding)
 }
 
@@ -104,7 +109,17 @@ fn lost(context: &GroupContext<'_>) -> Option<Finding> {
     say_how_long(context, &mut finding, detail.state.as_deref());
     finding.remedies.push(before_they_start());
     finding.remedies.push(keep_longer(context));
-    finding.remedies.push(context.reset_by_time(Some(first), earlier.at));
+    let mut numbers = missing.iter().filter(|(topic, _)| topic == first).map(|(_, number)| number.to_string());
+    // The tool takes partitions as `topic:0,1`. Those that have their offsets are left out of it.
+    let which = match offsets.iter().any(|one| one.topic == *first) {
+        true => format!("{first}:{}", numbers.by_ref().collect::<Vec<_>>().join(",")),
+        false => first.clone(),
+    };
+    finding.remedies.push(context.reset_by_time(Some(&which), earlier.at));
+    finding.avoid.push(Avoid {
+        what: "Do not set offsets that are still there".to_owned(),
+        why: "Only these are gone. Partitions that have theirs would read records again, or skip some.".to_owned(),
+    });
     Some(finding)
 }
 
@@ -162,11 +177,13 @@ mod tests {
           -> For the next time, raise offsets.retention.minutes (now 10080) above the longest pause: In server.properties of every broker; it counts from their restart on, and brings no offset back.
           -> Set its offsets back to a time when it still worked: Its consumers then read from there. The time in the command is when Unstuck last saw it work: put in the right one. The tool reads it as UTC.
              if (not known): the group has no members (the tool refuses otherwise)
+             if (not known): TOPIC is replaced by a topic that the group reads, once for each of them
              $ kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --topic TOPIC --reset-offsets --to-datetime 2026-11-29T12:00:00.000 --execute
              changes: The committed offsets of TOPIC.
              ! (loses data) Records behind the new offsets are read again, and records before them are skipped.
              verify: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --describe --group my-group
              undo: Only if the offsets were saved before: kafka-consumer-groups.sh --bootstrap-server 127.0.0.1:9001 --group my-group --all-topics --reset-offsets --to-current --dry-run --export > offsets-before.csv Then --reset-offsets --from-file offsets-before.csv sets them again.
+          avoid: Do not start its consumers before its offsets are set: They begin where auto.offset.reset says, and what they commit then hides where the group was.
         ");
         assert_eq!(expired().lookup("my-group").group_findings[1].follows_from.as_deref(), Some(super::SLUG));
     }

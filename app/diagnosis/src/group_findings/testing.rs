@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::detail::{Assigned, CommittedOffset, GroupDetail, GroupMember, GroupTrace, Uncommitted};
+use crate::properties::check_finding;
 use crate::report::Finding;
 use crate::sample::{Sample, text};
 use crate::snapshot::ListedGroup;
@@ -38,19 +39,28 @@ pub(crate) fn history(id: &str, states: &[(&str, i64)], now: i64) -> Sample {
 
 /// What listings tell about a group, as people read it.
 pub(crate) fn told(sample: &Sample, group: &str, slug: &str) -> String {
-    words(sample, &sample.lookup(group).group_findings, slug)
+    words(sample, &found(sample, group), slug)
+}
+
+/// What listings tell about a group.
+fn found(sample: &Sample, group: &str) -> Vec<Finding> {
+    let found = sample.lookup(group).group_findings;
+    found.iter().for_each(check_finding);
+    found
 }
 
 /// The slugs of what listings tell.
 pub(crate) fn slugs(sample: &Sample, group: &str) -> Vec<String> {
-    sample.lookup(group).group_findings.into_iter().map(|finding| finding.slug).collect()
+    found(sample, group).into_iter().map(|finding| finding.slug).collect()
 }
 
 /// What `my-group`'s inside tells.
 pub(crate) fn inside(sample: &Sample, trace: &GroupTrace, detail: &Made) -> Vec<Finding> {
     let published = sample.published();
     let lookup = sample.lookup("my-group");
-    super::detail_findings(&published.report, &published.memory, &lookup, &detail.made, trace)
+    let found = super::detail_findings(&published.report, &published.memory, &lookup, &detail.made, trace);
+    found.iter().for_each(check_finding);
+    found
 }
 
 /// The same as people read it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Memory, StatusSince};
+use super::{Memory, StatusSince, elections};
 use crate::facts::{Facts, PartitionFacts};
 use crate::time::millis_between;
 use crate::{BrokerId, PartitionId};
@@ -43,6 +43,12 @@ pub struct PartitionMemory {
     pub last_isr: Vec<BrokerId>,
     /// The last election of a replica that was not in sync, if one was seen.
     pub unclean_election: Option<UncleanElection>,
+    /// An election that looks like one, while brokers still disagree about it.
+    #[serde(default)]
+    pub suspected_election: Option<UncleanElection>,
+    /// When a broker that answers last told of it.
+    #[serde(default)]
+    pub seen_at: Option<Timestamp>,
     /// Since when replicas have been offline although the cluster lists their brokers as live.
     pub offline_dirs: BTreeMap<BrokerId, Timestamp>,
     /// When its leader epoch last went backwards, which Kafka itself never does.
@@ -101,11 +107,16 @@ impl Memory {
             after.leadership_since = Some(now);
             note_change(&mut after, before, facts, seen);
         }
+        elections::confirm(&mut after, facts, seen);
+        after.seen_at = Some(now);
         after.leader_changes.retain(|&at| millis_between(at, now) <= CHANGES_MS);
         after.leadership = leadership;
         after.last_leader = view.leader.or(after.last_leader);
         if !seen.eligible.is_empty() {
             after.last_eligible.clone_from(&seen.eligible);
+        }
+        if before.is_none_or(|before| view.leader_epoch >= before.leadership.1) {
+            elections::forget_eligible(&mut after, facts, seen);
         }
         let keep = |holds: bool, since: Option<Timestamp>| holds.then(|| since.unwrap_or(now));
         let leaderless = view.leader.is_none();
@@ -178,12 +189,5 @@ fn note_change(after: &mut PartitionMemory, before: &PartitionMemory, facts: &Fa
         let excess = after.leader_changes.len().saturating_sub(CHANGES_CAP);
         after.leader_changes.drain(..excess);
     }
-    // A KRaft broker that starts tells older ISRs while it reads the metadata log; who may lead is told at its end.
-    let told = leader_before.is_none() && facts.kraft == Some(true) && !before.last_eligible.is_empty();
-    let in_sync_before = if told { &before.last_eligible } else { &before.last_isr };
-    let in_sync = in_sync_before.contains(&leader) || before.last_eligible.contains(&leader);
-    let others_down = !in_sync_before.is_empty() && in_sync_before.iter().all(|&id| facts.lost(id));
-    if seen.agree && !in_sync && others_down && view.isr == [leader] {
-        after.unclean_election = Some(UncleanElection { at: facts.now, leader, isr_before: in_sync_before.clone() });
-    }
+    after.suspected_election = elections::suspect(before, facts, seen, leader);
 }

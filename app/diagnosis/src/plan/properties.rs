@@ -118,7 +118,7 @@ fn after(sample: &Sample, plan: &Plan) -> BTreeMap<i32, Vec<BrokerId>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn raising_adds_what_is_missing_and_nothing_else(made in made()) {

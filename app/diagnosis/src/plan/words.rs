@@ -214,7 +214,7 @@ fn room(facts: &Facts<'_>, brokers: &[BrokerMoves]) -> Option<(String, Met)> {
     }
     let needs: Vec<_> = getting
         .iter()
-        .filter_map(|moves| Some(format!("broker {} needs {}", moves.broker, size(moves.gets_bytes?))))
+        .filter_map(|moves| Some(format!("broker {} needs {}", moves.broker, words::size(moves.gets_bytes?))))
         .take(COUNTED)
         .collect();
     let needs = if needs.is_empty() { String::new() } else { format!(" ({})", needs.join(", ")) };
@@ -262,7 +262,7 @@ fn throttle(
             advice: format!(
                 "How large the partitions are is not known, so the throttle is a careful {}/s for each broker; raise it if \
                  copying takes too long.",
-                size(LEAST_THROTTLE)
+                words::size(LEAST_THROTTLE)
             ),
         };
     };
@@ -272,7 +272,7 @@ fn throttle(
         limit: Some(limit),
         advice: format!(
             "Throttled to {}/s for each broker, copying takes about {}.",
-            size(limit),
+            words::size(limit),
             duration(busiest.div_ceil(limit.max(1)))
         ),
     }
@@ -289,7 +289,7 @@ fn sentences(
 ) -> Vec<String> {
     let copied = match (copies, bytes) {
         (0, _) => "nothing is copied".to_owned(),
-        (n, Some(bytes)) => format!("{} copied, {} in all", are(n, "replica"), size(bytes)),
+        (n, Some(bytes)) => format!("{} copied, {} in all", are(n, "replica"), words::size(bytes)),
         (n, None) => format!("{} copied", are(n, "replica")),
     };
     let lists = words::count(changes.len(), "partition");
@@ -372,18 +372,6 @@ fn left_out(left_out: &[LeftOut]) -> Option<String> {
         }
         many => format!("Partitions {} are left out: they have no live leader now.", words::list(many)),
     })
-}
-
-/// `3.2 GB`, in decimal units as `--throttle` counts.
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    let Some(&(unit, name)) = units.iter().find(|(unit, _)| bytes >= *unit) else { return format!("{bytes} bytes") };
-    let tenths = bytes / (unit / 10);
-    match (tenths / 10, tenths % 10) {
-        (whole, 0) => format!("{whole} {name}"),
-        (whole, _) if whole >= 100 => format!("{whole} {name}"),
-        (whole, tenth) => format!("{whole}.{tenth} {name}"),
-    }
 }
 
 fn duration(seconds: u64) -> String {

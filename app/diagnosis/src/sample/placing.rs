@@ -1,7 +1,7 @@
 //! The verbs that say where replicas are.
 
 use super::Sample;
-use crate::snapshot::{DataPartition, Observed};
+use crate::snapshot::{DataPartition, Observed, STATE_TOPICS};
 use crate::{BrokerId, PartitionId};
 
 impl Sample {
@@ -35,6 +35,8 @@ impl Sample {
             let only = view.only_in_sync_on.entry(broker).or_default();
             only.count += 1;
             only.single_replica += 1;
+            only.state += usize::from(STATE_TOPICS.contains(&topic));
+            only.state_single_replica += usize::from(STATE_TOPICS.contains(&topic));
             only.named.push(DataPartition { topic: topic.to_owned(), partition });
         }
         self

@@ -1,12 +1,14 @@
-//! A cluster that no consumer has used yet: Unstuck says so, and does not create the offsets topic by looking.
+//! A cluster that no consumer has used yet: Unstuck says so, and does not create the offsets topic by looking. The command
+//! that it offers does.
 
-use anyhow::{Result, ensure};
-use unstuck_diagnosis::OFFSETS_TOPIC;
-use unstuck_diagnosis::report::{Status, TopicPresence};
+use anyhow::{Context, Result, ensure};
+use unstuck_diagnosis::report::{Met, Status, TopicPresence};
+use unstuck_diagnosis::{GroupId, OFFSETS_TOPIC};
 use unstuck_tests::cluster::{Cluster, Options};
 use unstuck_tests::groups::REQUEST_TIMEOUT;
 use unstuck_tests::jars::Release;
 use unstuck_tests::server::{UnstuckServer, unstuck};
+use unstuck_tests::shell::Shell;
 use unstuck_tests::wait::wait_for;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,6 +58,38 @@ async fn looking_does_not_create_the_offsets_topic(release: Release) -> Result<(
 
     let seen = cluster.eye()?.partitions(OFFSETS_TOPIC, REQUEST_TIMEOUT)?;
     ensure!(seen.is_empty(), "looking has created {OFFSETS_TOPIC} with {} partitions", seen.len());
+    create_it_as_offered(&cluster, &server).await?;
     ensure!(server.is_running(), "the server ended:\n{}", server.log());
+    Ok(())
+}
+
+/// With one broker and a factor of three no consumer would ever create it. The command that is offered does.
+async fn create_it_as_offered(cluster: &Cluster, server: &UnstuckServer) -> Result<()> {
+    let report = server.report().await?;
+    let finding =
+        report.findings.iter().find(|finding| finding.slug == "offsets-topic-missing").context("a finding")?;
+    let create = finding.remedies.iter().find(|remedy| remedy.mutates()).context("a command")?;
+    ensure!(create.title.starts_with("If groups have to work before 3 brokers are live"), "{create:#?}");
+    ensure!(create.preconditions.iter().all(|given| given.state == Met::Met), "{create:#?}");
+    let shell = Shell::of(cluster.release())?;
+    shell.carry_out(create).await?;
+    shell.verify(create, |ran| ran.printed.contains("PartitionCount: 50")).await?;
+    let report = server
+        .wait_for_report("the topic to be seen", |report| {
+            report.offsets_topic.presence == TopicPresence::Present && report.offsets_topic.partition_count == Some(50)
+        })
+        .await;
+    ensure!(report.findings.iter().all(|finding| finding.slug != "offsets-topic-missing"), "{:#?}", report.findings);
+
+    // It is the topic that groups need: one commits there and is found.
+    cluster.create_topic("orders", 1, 1).await?;
+    let group = GroupId::from("my-group");
+    cluster.commit_for(std::slice::from_ref(&group), "orders").await?;
+    wait_for("the group's coordinator to work", async || {
+        let result = server.lookup_one(&group).await.map_err(|error| format!("{error:#}"))?;
+        let works = result.known.listed && result.placement.as_ref().is_some_and(|placement| placement.proven);
+        if works { Ok(()) } else { Err(format!("{:?} {:?}", result.verdict, result.placement)) }
+    })
+    .await;
     Ok(())
 }
