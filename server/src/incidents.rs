@@ -3,6 +3,8 @@
 pub mod archive;
 mod pseudonyms;
 pub(crate) mod routes;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -15,6 +15,8 @@ mod keeper;
 mod ledger;
 mod pending;
 mod recorder;
+#[cfg(test)]
+mod tests;
 
 pub use document::{DocumentError, read_frozen, write_frozen};
 pub(crate) use inbox::{Inbox, News};

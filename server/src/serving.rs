@@ -102,7 +102,7 @@ impl Running {
 
     async fn keeper(&self, config: Option<StoreConfig>) -> Result<Option<Arc<Keeper>>, ServeError> {
         let Some(config) = config else { return Ok(None) };
-        Ok(Some(Keeper::open(config.place, config.retention, &self.tasks, &self.stop).await?))
+        Ok(Some(Keeper::open(config, &self.tasks, &self.stop).await?))
     }
 
     fn watch(&self, clusters: Vec<ClusterConfig>, keeper: Option<&Arc<Keeper>>) -> BTreeMap<String, WatchedCluster> {

@@ -67,9 +67,7 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
     if let (Some(placement), Some(coordinator)) = (&group.placement, &group.coordinator) {
         lines.add(&chain(placement, coordinator));
     }
-    if let Some(since) = verdict.since {
-        lines.add(&format!("Since {}", time(since)));
-    }
+    lines.add_since(verdict.since, verdict.since_after);
     match (&verdict.outlook, &verdict.expected_by) {
         (Some(outlook), _) => lines.add(outlook),
         (None, Some(bound)) => lines.add(&format!("Expected by {}", time(bound.at))),
@@ -107,6 +105,23 @@ fn block<'a>(group: &'a GroupLookup, told: &mut BTreeSet<&'a str>, colours: bool
         lines.add(&format!("Could not look: {more} more; --json lists them"));
     }
     lines.text
+}
+
+impl Lines {
+    /// Since when something is so, as exactly as looking can tell.
+    fn add_since(&mut self, since: Option<Timestamp>, after: Option<Timestamp>) {
+        match (since, after) {
+            (Some(since), Some(after)) => {
+                self.add(&format!(
+                    "Since some time between {} and {}: Unstuck did not look then",
+                    time(after),
+                    time(since)
+                ));
+            }
+            (Some(since), None) => self.add(&format!("Since {}", time(since))),
+            (None, _) => {}
+        }
+    }
 }
 
 fn time(at: Timestamp) -> String {

@@ -77,6 +77,8 @@ impl UnstuckServer {
         let port = free_port()?;
         let folder = tempfile::Builder::new().prefix("unstuck-server-").tempdir()?;
         let mut command = std::process::Command::new(binary()?);
+        // What it keeps goes into its own folder, unless told otherwise.
+        command.env("XDG_STATE_HOME", folder.path());
         command.args([name, "--listen", &format!("127.0.0.1:{port}")]).args(args);
         let process = Tethered::start(&command, &folder.path().join("log.txt"), None)?;
         let server = Self { process, port, client: client()?, folder };

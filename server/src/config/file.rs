@@ -10,11 +10,13 @@ use super::store::InFile;
 use super::{BrokerAddresses, Clusters, ConfigError, address, check_cluster_name, check_property, did_you_mean};
 
 const TOP_KEYS: [&str; 3] = ["clusters", "listen", "store"];
-const STORE_KEYS: [&str; 3] = ["keep_groups_days", "keep_history_days", "place"];
+const STORE_KEYS: [&str; 4] = ["incident_settles_after_s", "keep_groups_days", "keep_history_days", "place"];
 const CLUSTER_KEYS: [&str; 5] =
     ["bootstrap_servers", "broker_addresses", "canary_prefix", "properties", "request_timeout_ms"];
 /// Below that every broker looks silent; above it a dead one is noticed too late to be of use.
 const REQUEST_TIMEOUT_MS: std::ops::RangeInclusive<i64> = 50..=60_000;
+/// How long an incident may have to be calm, in seconds: from what a rolling restart takes to a day.
+const SETTLING_S: std::ops::RangeInclusive<u64> = 5..=86_400;
 /// For how many days things may be kept.
 const DAYS: std::ops::RangeInclusive<u64> = 1..=3_650;
 /// Longest canary prefix, in bytes: the made-up id has to stay a short one.
@@ -58,6 +60,12 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
         ));
     }
     Ok(read)
+}
+
+/// A whole number from 0.
+fn number(value: Value<'_, '_>) -> Option<u64> {
+    let number = value.get_ref().as_integer()?;
+    u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
 struct Source<'a> {
@@ -109,22 +117,34 @@ impl Source<'_> {
                 }
                 "keep_groups_days" => store.groups = Some(self.days(value, "keep_groups_days")?),
                 "keep_history_days" => store.history = Some(self.days(value, "keep_history_days")?),
+                "incident_settles_after_s" => store.settling = Some(self.seconds(value, "incident_settles_after_s")?),
                 unknown => return Err(self.unknown_key(key, unknown, &STORE_KEYS, "[store]")),
             }
         }
         Ok(store)
     }
 
-    fn days(&self, value: Value<'_, '_>, key: &str) -> Result<Duration, ConfigError> {
-        let number = value.get_ref().as_integer();
-        let days = number.and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
-        days.filter(|days| DAYS.contains(days)).map(|days| Duration::from_secs(days * 86_400)).ok_or_else(|| {
+    fn seconds(&self, value: Value<'_, '_>, key: &str) -> Result<Duration, ConfigError> {
+        let seconds = number(value).filter(|seconds| SETTLING_S.contains(seconds)).map(Duration::from_secs);
+        seconds.ok_or_else(|| {
             ConfigError::new(
                 format!("{}: {key} cannot be used", self.place_of(value)),
-                "It is for how many days is kept what is over.",
-                format!("Use a whole number from {} to {}; 400 is the default.", DAYS.start(), DAYS.end()),
+                "It is how long an incident has to be calm until it is over, in seconds.",
+                format!("Use a whole number from {} to {}; 300 is the default.", SETTLING_S.start(), SETTLING_S.end()),
             )
         })
+    }
+
+    fn days(&self, value: Value<'_, '_>, key: &str) -> Result<Duration, ConfigError> {
+        number(value).filter(|days| DAYS.contains(days)).map(|days| Duration::from_secs(days * 86_400)).ok_or_else(
+            || {
+                ConfigError::new(
+                    format!("{}: {key} cannot be used", self.place_of(value)),
+                    "It is for how many days is kept what is over.",
+                    format!("Use a whole number from {} to {}; 400 is the default.", DAYS.start(), DAYS.end()),
+                )
+            },
+        )
     }
 
     fn cluster(&self, name: &str, value: Value<'_, '_>) -> Result<ClusterConfig, ConfigError> {

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use unstuck_diagnosis::history::SETTLING_MS;
 use unstuck_store::{Retention, Where};
 
 use super::{ConfigError, Environment};
 
 /// How long is kept what is over: a year, and some weeks in which somebody may still ask.
 const KEEP: Duration = Duration::from_secs(400 * 86_400);
+/// How long an incident has to be calm until it is over.
+const SETTLING: Duration = Duration::from_millis(SETTLING_MS.unsigned_abs());
 /// What is said where nothing shall be kept.
 const NONE: &str = "none";
 
@@ -19,13 +22,15 @@ pub struct StoreConfig {
     pub place: Where,
     /// For how long.
     pub retention: Retention,
+    /// How long an incident has to be calm until it is over.
+    pub settling: Duration,
 }
 
 impl StoreConfig {
     /// In this SQLite file, as long as by default.
     #[must_use]
     pub fn file(path: PathBuf) -> Self {
-        Self { place: Where::Sqlite(path), retention: Retention { groups: KEEP, history: KEEP } }
+        Self { place: Where::Sqlite(path), retention: Retention { groups: KEEP, history: KEEP }, settling: SETTLING }
     }
 }
 
@@ -38,6 +43,8 @@ pub struct InFile {
     pub(super) groups: Option<Duration>,
     /// `keep_history_days`.
     pub(super) history: Option<Duration>,
+    /// `incident_settles_after_s`.
+    pub(super) settling: Option<Duration>,
 }
 
 /// What the command line, the environment, or the file say, in this order; else a file in the user's state folder.
@@ -58,7 +65,8 @@ pub(super) fn choose(
         None => Some(Where::Sqlite(by_default(environment))),
     };
     let retention = Retention { groups: file.groups.unwrap_or(KEEP), history: file.history.unwrap_or(KEEP) };
-    Ok(place.map(|place| StoreConfig { place, retention }))
+    let settling = file.settling.unwrap_or(SETTLING);
+    Ok(place.map(|place| StoreConfig { place, retention, settling }))
 }
 
 fn parse(text: &str, place: &str) -> Result<Option<Where>, ConfigError> {

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use unstuck_store::{Kind, Retention, Store, StoreError, Where};
+use unstuck_store::{Kind, Retention, Store, StoreError};
+
+use crate::config::StoreConfig;
 
 /// How long between two tries to open the store.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
@@ -63,6 +65,8 @@ pub struct Keeper {
     trouble: Mutex<Option<(Timestamp, String)>>,
     /// How long is kept what is over.
     pub(super) retention: Retention,
+    /// How long an incident has to be calm until it is over, in milliseconds.
+    pub(super) settling_ms: i64,
     /// Names this run of this process among those that share the store.
     pub(super) holder: String,
 }
@@ -73,13 +77,15 @@ impl Keeper {
     /// # Errors
     /// Only what trying again cannot mend: a newer Unstuck wrote it.
     pub async fn open(
-        place: Where,
-        retention: Retention,
+        config: StoreConfig,
         tasks: &TaskTracker,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Self>, StoreError> {
+        let StoreConfig { place, retention, settling } = config;
+        let settling_ms = i64::try_from(settling.as_millis()).unwrap_or(i64::MAX);
         let (sender, store) = watch::channel(None);
-        let keeper = Arc::new(Self { store, trouble: Mutex::default(), retention, holder: super::unguessable() });
+        let holder = super::unguessable();
+        let keeper = Arc::new(Self { store, trouble: Mutex::default(), retention, settling_ms, holder });
         match unstuck_store::open(&place).await {
             Ok(store) => {
                 sender.send_replace(Some(store));

@@ -34,10 +34,10 @@ pub(super) struct Unwritten {
 
 impl Ledger {
     /// Goes on where the store ends.
-    pub(super) fn of(restored: Option<Restored>, known: Option<Known>) -> Self {
+    pub(super) fn of(restored: Option<Restored>, known: Option<Known>, settling_ms: i64) -> Self {
         let Some(restored) = restored else {
             return Self {
-                book: Book::default(),
+                book: Book::default().settling_after(settling_ms),
                 chronicle: Chronicle::default(),
                 pending: Pending::default(),
                 groups: Arc::default(),
@@ -52,7 +52,8 @@ impl Ledger {
             ..SeenGroups::default()
         };
         Self {
-            book: Book::of(restored.open_findings, restored.open_incidents, Some(restored.looked_until)),
+            book: Book::of(restored.open_findings, restored.open_incidents, Some(restored.looked_until))
+                .settling_after(settling_ms),
             chronicle: known.map(|known| known.chronicle).unwrap_or_default(),
             pending: Pending::default(),
             groups: Arc::new(groups),

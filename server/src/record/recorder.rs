@@ -112,7 +112,7 @@ impl Recorder {
         let token = self.leased(&*store).await;
         let (restored, known) = self.restored(&*store).await;
         let about = known.as_ref().and_then(|known| known.cluster_id.clone());
-        (store, token, Ledger::of(restored, known), about)
+        (store, token, Ledger::of(restored, known, self.keeper.settling_ms), about)
     }
 
     /// Waits for the store, and tells meanwhile why it cannot be used.

@@ -114,9 +114,7 @@ fn block(answer: &TransactionalAnswer, colours: bool) -> String {
         };
         lines.add(&format!("{leader} · replicas {} · ISR {} · {says}", ids(&one.replicas), ids(&one.isr)));
     }
-    if let Some(since) = verdict.since {
-        lines.add(&format!("Since {}", time(since)));
-    }
+    lines.add_since(verdict.since, verdict.since_after);
     verdict.outlook.iter().for_each(|outlook| lines.add(outlook));
     if let Some(open) = &answer.open {
         lines.add(&format!(

@@ -17,9 +17,7 @@ pub(crate) fn report(report: &Report, colours: bool) -> String {
     if !headline.detail.is_empty() {
         lines.add(&headline.detail);
     }
-    if let Some(since) = headline.since {
-        lines.add(&format!("Since {}", time(since)));
-    }
+    lines.add_since(headline.since, headline.since_after);
     for (number, finding) in report.findings.iter().enumerate() {
         if let Some(cause) = &finding.follows_from {
             follows(&mut lines, finding, cause);

@@ -19,6 +19,7 @@ mod on_real_kafka {
     mod incident_2;
     mod incidents_1_and_3;
     mod looking_further;
+    mod memory;
     mod offset_remedies;
     mod refused_commits;
     mod remedies;

@@ -15,7 +15,7 @@ use crate::time::millis_between;
 
 /// How many milliseconds a finding has to be away until it is another one when it comes back.
 const SAME_FINDING_MS: i64 = 60_000;
-/// How many milliseconds an incident has to be calm until it is over.
+/// How many milliseconds an incident has to be calm until it is over, unless configured otherwise.
 pub const SETTLING_MS: i64 = 300_000;
 /// How many milliseconds pass at least before a worse moment is kept instead of the one before.
 const WORSE_MS: i64 = 10_000;
@@ -29,6 +29,8 @@ pub struct Book {
     incidents: Vec<Open>,
     /// When the last report was made that was taken in.
     last: Option<Timestamp>,
+    /// How many milliseconds an incident has to be calm; [`SETTLING_MS`] if not told.
+    settling_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +63,13 @@ impl Book {
             let worst = (incident.severity, incident.stuck_groups, incident.partitions.len());
             Open { worst: Some((incident.opened.at, worst)), incident }
         };
-        Self { findings, incidents: incidents.into_iter().map(open).collect(), last: looked_until }
+        Self { findings, incidents: incidents.into_iter().map(open).collect(), last: looked_until, settling_ms: None }
+    }
+
+    /// The same, but an incident is over when it has been calm for so many milliseconds.
+    #[must_use]
+    pub fn settling_after(self, milliseconds: i64) -> Self {
+        Self { settling_ms: Some(milliseconds), ..self }
     }
 
     /// The open incidents.
@@ -236,6 +244,7 @@ impl Book {
     /// How the incidents stand after this report.
     fn judge(&mut self, report: &Report, changes: &mut Changes) {
         let now = report.observed_at;
+        let settling = self.settling_ms.unwrap_or(SETTLING_MS);
         let stuck = report.groups.by_status.get(&Status::Stuck).copied().unwrap_or_default();
         for open in &mut self.incidents {
             let mine = self.findings.iter().filter(|record| record.incident.as_ref() == Some(&open.incident.id));
@@ -247,7 +256,7 @@ impl Book {
             let before = open.incident.clone();
             if going_on.is_empty() {
                 let calm = *open.incident.calm_since.get_or_insert(now);
-                if millis_between(calm, now) >= SETTLING_MS {
+                if millis_between(calm, now) >= settling {
                     open.incident.closed = Some(calm);
                     changes.moments.push((before.id.clone(), Moment::Closing));
                 }
