@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use unstuck_diagnosis::history::{
-    Acknowledged, Event, FindingRecord, Incident, IncidentId, Moment, Note, Subject,
-};
+use unstuck_diagnosis::history::{Acknowledged, Event, FindingRecord, Incident, IncidentId, Moment, Note, Subject};
 
 use crate::error::{Fault, Place, StoreError};
 use crate::kept::{Batch, Document, Dropped, FindingsWanted, IncidentFile, Lease, Restored, Retention};

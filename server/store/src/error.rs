@@ -137,7 +137,9 @@ impl Place {
                      replaced. The lease has to be taken again."
                 ),
             ),
-            Fault::Exists(id) => (Kind::Exists, format!("There is an incident {id} in {self} already: it was left as it is.")),
+            Fault::Exists(id) => {
+                (Kind::Exists, format!("There is an incident {id} in {self} already: it was left as it is."))
+            }
             Fault::NotFound(id) => (
                 Kind::NotFound,
                 format!("There is no incident {id} in {self}: the link is wrong, or it was dropped as too old."),
@@ -151,7 +153,9 @@ impl Place {
             ),
             Fault::Foreign => (
                 Kind::Corrupt,
-                format!("The tables in {self} are of another program. Name a file or a database that Unstuck has for itself."),
+                format!(
+                    "The tables in {self} are of another program. Name a file or a database that Unstuck has for itself."
+                ),
             ),
             Fault::Folder(error) => (
                 Kind::Unreachable,
@@ -271,11 +275,15 @@ impl Place {
             ),
             "3D000" => (
                 Kind::Unreachable,
-                format!("PostgreSQL at {host} has no database {database}. Make it: CREATE DATABASE {database} OWNER {user}."),
+                format!(
+                    "PostgreSQL at {host} has no database {database}. Make it: CREATE DATABASE {database} OWNER {user}."
+                ),
             ),
             "53300" => (
                 Kind::Unreachable,
-                format!("PostgreSQL at {host} takes no more connections: raise max_connections, or end some. {RESUMES}"),
+                format!(
+                    "PostgreSQL at {host} takes no more connections: raise max_connections, or end some. {RESUMES}"
+                ),
             ),
             "55P03" | "40P01" | "40001" | "57014" => (
                 Kind::Locked,

@@ -57,6 +57,7 @@ pub(crate) async fn migrate(transaction: &mut Transaction) -> Result<bool, Fault
 fn statements(migration: &str) -> impl Iterator<Item = String> {
     let lines: Vec<&str> = migration.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
     let text = lines.join("\n");
-    let statements: Vec<String> = text.split(';').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect();
+    let statements: Vec<String> =
+        text.split(';').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect();
     statements.into_iter()
 }

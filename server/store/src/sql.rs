@@ -203,7 +203,8 @@ impl Transaction {
         for size in CHUNKS {
             let sql = format!("DELETE FROM {table} WHERE cluster = $1 AND {column} IN ({})", places(1, size));
             while keys.len() >= size {
-                let values: Vec<Value> = std::iter::once(Value::from(cluster)).chain(keys.by_ref().take(size)).collect();
+                let values: Vec<Value> =
+                    std::iter::once(Value::from(cluster)).chain(keys.by_ref().take(size)).collect();
                 self.run(&sql, values).await?;
             }
         }
@@ -251,5 +252,4 @@ impl Row {
     column!(text, String, "Text.");
     column!(optional_text, Option<String>, "Text, if there is some.");
     column!(bytes, Vec<u8>, "Bytes.");
-    column!(optional_bytes, Option<Vec<u8>>, "Bytes, if there are some.");
 }

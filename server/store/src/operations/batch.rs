@@ -36,11 +36,7 @@ pub(crate) async fn write(
     incidents::put_documents(transaction, &batch.documents).await
 }
 
-async fn groups(
-    transaction: &mut Transaction,
-    cluster: i64,
-    groups: &[(GroupId, SeenGroup)],
-) -> Result<(), Fault> {
+async fn groups(transaction: &mut Transaction, cluster: i64, groups: &[(GroupId, SeenGroup)]) -> Result<(), Fault> {
     let mut rows: Vec<[Value; 6]> = Vec::new();
     let mut keys = Vec::new();
     for (id, (_, group)) in last_of_each(groups, |(id, _)| id) {
@@ -69,11 +65,7 @@ async fn gone(transaction: &mut Transaction, cluster: i64, gone: &[(GroupId, Gon
     Ok(transaction.delete("known_groups", cluster, "key", &keys).await?)
 }
 
-async fn members(
-    transaction: &mut Transaction,
-    cluster: i64,
-    members: &[(GroupId, SeenMembers)],
-) -> Result<(), Fault> {
+async fn members(transaction: &mut Transaction, cluster: i64, members: &[(GroupId, SeenMembers)]) -> Result<(), Fault> {
     let mut rows: Vec<[Value; 4]> = Vec::new();
     for (id, (_, seen)) in last_of_each(members, |(id, _)| id) {
         rows.push(values![cluster, id.digest(), id.as_str().as_bytes(), json(seen)?]);

@@ -11,8 +11,7 @@ use crate::error::Fault;
 use crate::kept::{Document, INCIDENT_EVENTS_CAP, IncidentFile};
 use crate::sql::{Row, Transaction, Value, values};
 
-const COLUMNS: [&str; 8] =
-    ["id", "cluster", "opened", "ended", "imported", "notes", "acknowledged", "document"];
+const COLUMNS: [&str; 8] = ["id", "cluster", "opened", "ended", "imported", "notes", "acknowledged", "document"];
 
 fn row_of(cluster: i64, incident: &Incident) -> Result<[Value; 8], Fault> {
     let (opened, ended) = (millis(incident.opened.at), incident.closed.map(millis));
@@ -22,11 +21,7 @@ fn row_of(cluster: i64, incident: &Incident) -> Result<[Value; 8], Fault> {
 }
 
 /// Keeps incidents, each in place of what was kept under its id; who acknowledged it stays.
-pub(super) async fn upsert(
-    transaction: &mut Transaction,
-    cluster: i64,
-    incidents: &[Incident],
-) -> Result<(), Fault> {
+pub(super) async fn upsert(transaction: &mut Transaction, cluster: i64, incidents: &[Incident]) -> Result<(), Fault> {
     let each = last_of_each(incidents, |incident| &incident.id);
     let rows: Vec<[Value; 8]> = each.map(|(_, incident)| row_of(cluster, incident)).collect::<Result<_, _>>()?;
     let there = "(id) DO UPDATE SET opened = excluded.opened, ended = excluded.ended, document = excluded.document \
@@ -204,12 +199,18 @@ pub(crate) async fn incident(transaction: &mut Transaction, id: &IncidentId) -> 
     if events.is_empty() && !elsewhere {
         (events, events_cut) = events_between(transaction, row, &incident).await?;
     }
-    Ok(Some(IncidentFile { incident, findings: found, notes, moments: moments(transaction, id).await?, events, events_cut }))
+    Ok(Some(IncidentFile {
+        incident,
+        findings: found,
+        notes,
+        moments: moments(transaction, id).await?,
+        events,
+        events_cut,
+    }))
 }
 
 async fn moments(transaction: &mut Transaction, id: &IncidentId) -> Result<Vec<(Moment, Timestamp)>, Fault> {
-    let rows =
-        transaction.rows("SELECT moment, at FROM documents WHERE incident = $1", values![id.0.as_str()]).await?;
+    let rows = transaction.rows("SELECT moment, at FROM documents WHERE incident = $1", values![id.0.as_str()]).await?;
     let mut moments = Vec::new();
     for row in &rows {
         let slug = row.text(0)?;
