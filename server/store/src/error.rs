@@ -165,6 +165,11 @@ impl Place {
                 ),
             ),
         };
+        // A server's place is named by a phrase, not by a path.
+        let sentence = match sentence.strip_prefix("the ") {
+            Some(rest) => format!("The {rest}"),
+            None => sentence,
+        };
         let source = match fault {
             Fault::Sql(error) => Some(error),
             _ => None,
@@ -180,7 +185,7 @@ impl Place {
             (Self::Server { .. }, Some(code), _) => self.postgres(code),
             (Self::Server { .. }, None, error) if is_connection(error) => (
                 Kind::Unreachable,
-                format!("PostgreSQL cannot be reached: {self}. Is it running, and is the way there open? {RESUMES}"),
+                format!("{self} cannot be reached. Is PostgreSQL running there, and is the way open? {RESUMES}"),
             ),
             (Self::Server { host, .. }, None, sqlx::Error::Tls(_)) => (
                 Kind::Unreachable,
