@@ -129,7 +129,7 @@ fn day_of(at: Timestamp, day: i64) -> Batch {
     let mut batch = Batch { looked_until: at, ..Batch::default() };
     // Each broker goes and comes; each partition that it leads moves twice, and its verdict with it.
     for broker in 0..9 {
-        for (half, state) in [(0, BrokerState::Down), (1, BrokerState::Answers)] {
+        for (half, state) in [(0, BrokerState::Gone), (1, BrokerState::Answering)] {
             let at = at + SignedDuration::from_mins(i64::from(broker) * 4 + half * 2);
             let since = Since { at, after: Some(at) };
             let address = Some(format!("kafka-{broker}.example.com:9092"));

@@ -35,7 +35,7 @@ async fn who_acknowledged_it_is_not_overwritten(place: &Place) -> Result<()> {
     place.store.acknowledge(&id("i1"), Some(&anna())).await?;
     place.store.write("prod", token, &batch(over("i1", 5, 20))).await?;
     let expected = Incident { acknowledged: Some(anna()), ..over("i1", 5, 20) };
-    assert_eq!(place.store.incidents(Some("prod"), None, 10).await?, [expected.clone()]);
+    assert_eq!(place.store.incidents(Some("prod"), None, 10).await?, std::slice::from_ref(&expected));
     let file = place.store.incident(&id("i1")).await?.context("the incident")?;
     assert_eq!(file.incident, expected);
     place.store.acknowledge(&id("i1"), None).await?;
