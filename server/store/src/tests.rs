@@ -12,6 +12,7 @@ mod place;
 mod postgres_faults;
 mod postgres_server;
 mod retention;
+mod words;
 
 /// Runs each of these functions as a test on SQLite and as one on PostgreSQL.
 macro_rules! on_both {

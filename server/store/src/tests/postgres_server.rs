@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
@@ -18,13 +18,24 @@ cd "$folder" || exit 1
 if ! "$1/initdb" -D data -A trust -U postgres -E UTF8 --locale=C --no-sync >log 2>&1; then
   cat log >&2; cd /; rm -rf "$folder"; exit 1
 fi
+tls=off
+if command -v openssl >/dev/null; then
+  ( set -e
+    openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=tests -keyout ca.key -out ca.crt
+    openssl req -newkey rsa:2048 -nodes -subj /CN=postgres -keyout server.key -out server.csr
+    echo 'subjectAltName=IP:127.0.0.1' >names
+    openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -extfile names -out server.crt
+    chmod 600 server.key
+  ) >>log 2>&1 && tls=on
+fi
 start() {
-  "$1/postgres" -D "$folder/data" -k "$folder" -h 127.0.0.1 -p "$2" -c fsync=off </dev/null >>log 2>&1 &
+  "$1/postgres" -D "$folder/data" -k "$folder" -h 127.0.0.1 -p "$2" -c fsync=off -c ssl=$tls \
+    -c ssl_cert_file="$folder/server.crt" -c ssl_key_file="$folder/server.key" </dev/null >>log 2>&1 &
   child=$!
 }
 stop() { kill -QUIT "$child" 2>/dev/null; wait "$child"; }
 start "$1" "$2"
-echo started
+echo "$tls $folder"
 while read -r command; do
   case $command in
     stop) stop; echo stopped ;;
@@ -40,6 +51,7 @@ rm -rf "$folder"
 #[derive(Debug)]
 pub(super) struct Server {
     port: u16,
+    certificate: Option<PathBuf>,
     shell: Mutex<Shell>,
 }
 
@@ -90,13 +102,20 @@ impl Server {
         let commands = child.stdin.take().context("its input")?;
         let answers = BufReader::new(child.stdout.take().context("its output")?);
         let mut shell = Shell { _child: child, commands, answers };
-        shell.expect("started")?;
-        Ok(Some(Self { port, shell: Mutex::new(shell) }))
+        let line = shell.line()?;
+        let (tls, folder) = line.split_once(' ').with_context(|| format!("it did not start: {line:?}"))?;
+        let certificate = (tls == "on").then(|| PathBuf::from(folder).join("ca.crt"));
+        Ok(Some(Self { port, certificate, shell: Mutex::new(shell) }))
     }
 
     /// The URL of one of its databases.
     pub(super) fn url(&self, database: &str) -> String {
         format!("postgres://postgres:secret@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The certificate to trust; `None` if the machine has no openssl to make one.
+    pub(super) fn certificate(&self) -> Option<&Path> {
+        self.certificate.as_deref()
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -121,10 +140,15 @@ impl Server {
 }
 
 impl Shell {
-    fn expect(&mut self, answer: &str) -> Result<()> {
+    fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        ensure!(line.trim() == answer, "the shell of PostgreSQL said {line:?} instead of {answer:?}");
+        Ok(line.trim().to_owned())
+    }
+
+    fn expect(&mut self, answer: &str) -> Result<()> {
+        let line = self.line()?;
+        ensure!(line == answer, "the shell of PostgreSQL said {line:?} instead of {answer:?}");
         Ok(())
     }
 }
