@@ -126,8 +126,8 @@ impl Place {
             Fault::Unreadable(table, error) => (
                 Kind::Corrupt,
                 format!(
-                    "A row of {table} in {self} cannot be read ({error}): it is damaged, was changed by hand, or a newer Unstuck wrote it. Put a \
-                     backup in its place."
+                    "A row of {table} in {self} cannot be read ({error}): it is damaged, was changed by hand, or a newer \
+                     Unstuck wrote it. Put a backup in its place."
                 ),
             ),
             Fault::NotHolder => (
