@@ -10,15 +10,19 @@ use serde_json::Value;
 use unstuck_tests::jars::workspace_folder;
 
 /// Each crate, and the crates of the workspace that it may depend on: `diagnosis` ← `app`, `kafka` ← `server` ← `tests`,
-/// `wire` ← `kafka`, `drill`, and `diagnosis` ← `drill` ← `server`.
-const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
+/// `wire` ← `kafka`, `drill`, `diagnosis` ← `drill` ← `server`, and `diagnosis` ← `store` ← `server`.
+const MAY_DEPEND_ON: [(&str, &[&str]); 9] = [
     ("unstuck-app", &["unstuck-diagnosis"]),
     ("unstuck-bundle", &[]),
     ("unstuck-diagnosis", &[]),
     ("unstuck-drill", &["unstuck-diagnosis", "unstuck-wire"]),
     ("unstuck-kafka", &["unstuck-diagnosis", "unstuck-wire"]),
-    ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka"]),
-    ("unstuck-tests", &["unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-server", "unstuck-wire"]),
+    ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-store"]),
+    ("unstuck-store", &["unstuck-diagnosis"]),
+    (
+        "unstuck-tests",
+        &["unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-server", "unstuck-store", "unstuck-wire"],
+    ),
     ("unstuck-wire", &[]),
 ];
 

@@ -186,11 +186,11 @@ impl<B: Backend> Store for Database<B> {
         let mut transaction = self.begin(For::Writing).await?;
         let done = operations::retain(&mut transaction, cluster, keep, now).await;
         let dropped = self.end(transaction, done).await?;
-        if !dropped.is_nothing() {
-            match self.backend.tidy().await {
-                Ok(()) => {}
-                Err(fault) => return Err(self.error(fault).await),
-            }
+        if !dropped.is_nothing()
+            && let Err(fault) = self.backend.tidy().await
+        {
+            let error = self.error(fault).await;
+            tracing::warn!(%error, "what was dropped is dropped, but its space was not given back");
         }
         Ok(dropped)
     }

@@ -126,8 +126,8 @@ impl Place {
             Fault::Unreadable(table, error) => (
                 Kind::Corrupt,
                 format!(
-                    "A row of {table} in {self} cannot be read ({error}): it is damaged, or was changed by hand. Put a \
-                     backup in its place."
+                    "A row of {table} in {self} cannot be read ({error}): it is damaged, was changed by hand, or a newer \
+                     Unstuck wrote it. Put a backup in its place."
                 ),
             ),
             Fault::NotHolder => (
@@ -165,6 +165,11 @@ impl Place {
                 ),
             ),
         };
+        // A server's place is named by a phrase, not by a path.
+        let sentence = match sentence.strip_prefix("the ") {
+            Some(rest) => format!("The {rest}"),
+            None => sentence,
+        };
         let source = match fault {
             Fault::Sql(error) => Some(error),
             _ => None,
@@ -178,23 +183,23 @@ impl Place {
             (Self::File(_), Some(code), _) => self.sqlite(code.parse::<i32>().unwrap_or(0)),
             (Self::File(_), None, sqlx::Error::PoolTimedOut) => self.sqlite(SQLITE_BUSY),
             (Self::Server { .. }, Some(code), _) => self.postgres(code),
-            (Self::Server { .. }, None, error) if is_connection(error) => (
-                Kind::Unreachable,
-                format!("PostgreSQL cannot be reached: {self}. Is it running, and is the way there open? {RESUMES}"),
-            ),
-            (Self::Server { host, .. }, None, sqlx::Error::Tls(_)) => (
+            (Self::Server { host, .. }, None, error) if is_distrust(error) => (
                 Kind::Unreachable,
                 format!(
                     "PostgreSQL at {host} cannot be trusted or does not speak TLS: check its certificate against sslmode \
                      and sslrootcert in the URL."
                 ),
             ),
+            (Self::Server { .. }, None, error) if is_connection(error) => (
+                Kind::Unreachable,
+                format!("{self} cannot be reached. Is PostgreSQL running there, and is the way open? {RESUMES}"),
+            ),
             _ => self.other(),
         }
     }
 
     /// By SQLite's primary result code, which is the lower byte of the extended one (sqlite.org/rescode.html).
-    fn sqlite(&self, extended: i32) -> (Kind, String) {
+    pub(crate) fn sqlite(&self, extended: i32) -> (Kind, String) {
         match extended & 0xff {
             SQLITE_BUSY | 6 => (
                 Kind::Locked,
@@ -321,4 +326,10 @@ const SQLITE_BUSY: i32 = 5;
 fn is_connection(error: &sqlx::Error) -> bool {
     use sqlx::Error::{Io, PoolClosed, PoolTimedOut, Protocol, WorkerCrashed};
     matches!(error, Io(_) | PoolTimedOut | PoolClosed | Protocol(_) | WorkerCrashed)
+}
+
+/// TLS was refused, or what came was none. rustls says so in an I/O error, as invalid data.
+fn is_distrust(error: &sqlx::Error) -> bool {
+    use sqlx::Error::{Io, Tls};
+    matches!(error, Tls(_)) || matches!(error, Io(error) if error.kind() == std::io::ErrorKind::InvalidData)
 }

@@ -1,11 +1,12 @@
 //! A store in a PostgreSQL database.
 //!
 //! Connections are tried before they are used, so that a restart of the server is noticed and mended by the next
-//! operation. What the server is asked to bound itself to: how long it waits for locks, how long a statement takes, and how
+//! operation. After a failure that a connection may remember (it was told to be read-only), new ones are made. What the server is asked to bound itself to: how long it waits for locks, how long a statement takes, and how
 //! long a transaction whose client was lost keeps its locks.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -31,6 +32,8 @@ pub(crate) struct PostgresDatabase {
     place: Place,
     pool: PgPool,
     migrated: OnceCell<()>,
+    /// Connections made before this time are not used any more.
+    outdated: Arc<Mutex<Option<Instant>>>,
 }
 
 impl PostgresDatabase {
@@ -53,12 +56,18 @@ impl PostgresDatabase {
         };
         let user = options.get_username().to_owned();
         let database = options.get_database().unwrap_or(&user).to_owned();
+        let outdated = Arc::new(Mutex::new(None::<Instant>));
+        let before = outdated.clone();
         let pool = PgPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(CONNECT)
             .after_connect(|connection, _| Box::pin(async move { connection.execute(SETTINGS).await.map(drop) }))
+            .before_acquire(move |_, met| {
+                let outdated = *before.lock().unwrap_or_else(PoisonError::into_inner);
+                Box::pin(async move { Ok(outdated.is_none_or(|at| at.elapsed() > met.age)) })
+            })
             .connect_lazy_with(options);
-        Ok(Self { place: Place::Server { host, database, user }, pool, migrated: OnceCell::new() })
+        Ok(Self { place: Place::Server { host, database, user }, pool, migrated: OnceCell::new(), outdated })
     }
 
     async fn migrate(&self) -> Result<(), Fault> {
@@ -82,8 +91,11 @@ impl Backend for PostgresDatabase {
         }))
     }
 
-    // Broken connections are noticed by trying them.
-    async fn failed(&self, _: &Fault) {}
+    async fn failed(&self, fault: &Fault) {
+        if matches!(fault, Fault::Sql(_)) {
+            *self.outdated.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+    }
 
     // Autovacuum does.
     async fn tidy(&self) -> Result<(), Fault> {

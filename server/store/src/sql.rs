@@ -252,5 +252,4 @@ impl Row {
     column!(text, String, "Text.");
     column!(optional_text, Option<String>, "Text, if there is some.");
     column!(bytes, Vec<u8>, "Bytes.");
-    column!(optional_bytes, Option<Vec<u8>>, "Bytes, if there are some.");
 }

@@ -39,8 +39,8 @@ pub(crate) async fn write(
 async fn groups(transaction: &mut Transaction, cluster: i64, groups: &[(GroupId, SeenGroup)]) -> Result<(), Fault> {
     let mut rows: Vec<[Value; 6]> = Vec::new();
     let mut keys = Vec::new();
-    for (id, (_, group)) in last_of_each(groups, |(id, _)| id) {
-        let (key, listed) = (id.digest(), i64::from(!group.listed_by.is_empty()));
+    for (key, (id, group)) in last_of_each(groups, |(id, _)| id.digest()) {
+        let listed = i64::from(!group.listed_by.is_empty());
         keys.push(key.clone());
         rows.push(values![cluster, key, id.as_str().as_bytes(), listed, millis(group.last_seen), json(group)?]);
     }
@@ -54,8 +54,7 @@ async fn groups(transaction: &mut Transaction, cluster: i64, groups: &[(GroupId,
 async fn gone(transaction: &mut Transaction, cluster: i64, gone: &[(GroupId, GoneGroup)]) -> Result<(), Fault> {
     let mut rows: Vec<[Value; 5]> = Vec::new();
     let mut keys = Vec::new();
-    for (id, (_, group)) in last_of_each(gone, |(id, _)| id) {
-        let key = id.digest();
+    for (key, (id, group)) in last_of_each(gone, |(id, _)| id.digest()) {
         keys.push(key.clone());
         rows.push(values![cluster, key, id.as_str().as_bytes(), millis(group.last_seen), json(group)?]);
     }
@@ -67,8 +66,8 @@ async fn gone(transaction: &mut Transaction, cluster: i64, gone: &[(GroupId, Gon
 
 async fn members(transaction: &mut Transaction, cluster: i64, members: &[(GroupId, SeenMembers)]) -> Result<(), Fault> {
     let mut rows: Vec<[Value; 4]> = Vec::new();
-    for (id, (_, seen)) in last_of_each(members, |(id, _)| id) {
-        rows.push(values![cluster, id.digest(), id.as_str().as_bytes(), json(seen)?]);
+    for (key, (id, seen)) in last_of_each(members, |(id, _)| id.digest()) {
+        rows.push(values![cluster, key, id.as_str().as_bytes(), json(seen)?]);
     }
     let there = "(cluster, key) DO UPDATE SET document = excluded.document";
     transaction.insert("group_members", ["cluster", "key", "id", "document"], there, rows).await?;
