@@ -121,10 +121,10 @@ fn refusals_say_where_what_and_what_to_do() {
       Unstuck has to know at least one broker to ask.
       Add, for example: bootstrap_servers = ["kafka-1:9092", "kafka-2:9092"]
     "#);
-    insta::assert_snapshot!(file_refused("log = 1"), @r"
+    insta::assert_snapshot!(file_refused("log = 1"), @"
     unstuck.toml line 1: unknown key `log` in the file
       A misspelt setting would be ignored silently, so it is refused.
-      Known keys: clusters, listen.
+      Known keys: clusters, listen, store.
     ");
     insta::assert_snapshot!(file_refused(""), @r#"
     unstuck.toml describes no cluster

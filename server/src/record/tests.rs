@@ -95,6 +95,8 @@ async fn what_was_seen_is_known_again_after_a_restart() {
     let mut first = Server::start(&file, &sample).await;
     first.until(|status| *status == Recording::Recording).await;
     let dead = sample.clone().later(1).gone(1).leaderless_after(1);
+    let died = dead.now();
+    let dead = dead.later(1);
     first.publish(&dead);
     let store = first.store();
     let incident = eventually("the incident", || async {
@@ -113,11 +115,11 @@ async fn what_was_seen_is_known_again_after_a_restart() {
     second.inbox.empty_into(&mut memory);
     assert_eq!(memory.watching_since, sample.memory.watching_since);
     let remembered = memory.groups.by_id.values().find(|group| group.last_listed_by == Some(1));
-    assert_eq!(remembered.map(|group| group.last_seen < dead.now()), Some(true), "{:#?}", memory.groups.by_id);
+    assert_eq!(remembered.map(|group| group.last_seen < died), Some(true), "{:#?}", memory.groups.by_id);
     let known = Sample { memory, ..again };
     let report = known.report();
     assert_eq!(report.partitions[0].status, Status::Stuck);
-    assert_eq!(report.partitions[0].since, Some(dead.now()), "since then, not since the restart");
+    assert_eq!(report.partitions[0].since, Some(died), "since then, not since the restart");
 
     // The incident goes on, and no second one is opened.
     second.publish(&known);

@@ -2,7 +2,7 @@
 
 use unstuck_diagnosis::report::Report;
 
-use super::{GAPS, Lines, colour, evidence, follows, safe, steps, time};
+use super::{GAPS, Lines, colour, evidence, follows, safe, steps};
 
 /// How many brokers and racks are named that would take something with them.
 const STOPS: usize = 6;
