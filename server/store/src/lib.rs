@@ -30,6 +30,8 @@ mod kept;
 mod migrations;
 mod operations;
 mod postgres;
+#[cfg(any(test, feature = "postgres-server"))]
+pub mod postgres_server;
 mod sql;
 mod sqlite;
 mod store;

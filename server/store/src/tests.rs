@@ -10,7 +10,6 @@ mod made;
 mod migrations;
 mod place;
 mod postgres_faults;
-mod postgres_server;
 mod retention;
 mod words;
 

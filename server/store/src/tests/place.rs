@@ -1,7 +1,7 @@
 //! A store of its own for each test.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 
-use super::postgres_server::{Server, shared};
+use crate::postgres_server::Server;
 use crate::{Lease, Store, Where, open};
 
 /// Where a test's store is.
@@ -63,4 +63,10 @@ pub(super) async fn new_database(server: &Server) -> Result<String> {
     sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&pool).await?;
     pool.close().await;
     Ok(server.url(&name))
+}
+
+/// The server of all tests of this process; `None`, and said so, if the machine has none.
+pub(super) fn shared() -> Option<&'static Server> {
+    static SHARED: OnceLock<Option<Server>> = OnceLock::new();
+    SHARED.get_or_init(|| Server::start().expect("PostgreSQL is there, but does not start")).as_ref()
 }

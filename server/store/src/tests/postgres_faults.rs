@@ -9,8 +9,9 @@ use unstuck_diagnosis::GroupId;
 
 use super::made::seen;
 use super::migrations::outside;
+use super::place::shared;
 use super::place::{Place, new_database, postgres, token};
-use super::postgres_server::{Server, shared};
+use crate::postgres_server::Server;
 use crate::{Batch, Kind, Store, StoreError, Where, open};
 
 fn groups(count: i64) -> Batch {

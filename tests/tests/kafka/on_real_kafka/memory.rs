@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use unstuck_diagnosis::GroupId;
 use unstuck_diagnosis::report::Status;
+use unstuck_store::postgres_server;
 use unstuck_tests::cluster::{Cluster, Options};
 use unstuck_tests::groups::ids_on_every_partition;
-use unstuck_tests::postgres::Postgres;
 use unstuck_tests::server::UnstuckServer;
 use unstuck_tests::wait::wait_for;
 
@@ -30,8 +30,8 @@ async fn vanished_groups_are_named_after_a_restart() -> Result<()> {
     scene.outage(first, None, folder.path(), &place).await?;
 
     // The same on PostgreSQL, with two servers: the one that records is killed, and the other one goes on.
-    let Some(postgres) = Postgres::start().await? else { return Ok(()) };
-    let place = postgres.url();
+    let Some(postgres) = postgres_server::Server::start()? else { return Ok(()) };
+    let place = postgres.url("postgres");
     let first = scene.server(folder.path(), &place).await?;
     scene.is_recorded(&first).await;
     let second = scene.server(folder.path(), &place).await?;

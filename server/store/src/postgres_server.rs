@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -49,7 +49,7 @@ rm -rf "$folder"
 
 /// A running server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub struct Server {
     port: u16,
     certificate: Option<PathBuf>,
     shell: Mutex<Shell>,
@@ -70,15 +70,12 @@ fn programs() -> Option<PathBuf> {
     folders.into_iter().find(|folder| folder.join("initdb").exists() && folder.join("postgres").exists())
 }
 
-/// The server of all tests of this process; `None`, and said so, if the machine has none.
-pub(super) fn shared() -> Option<&'static Server> {
-    static SHARED: OnceLock<Option<Server>> = OnceLock::new();
-    SHARED.get_or_init(|| Server::start().expect("PostgreSQL is there, but does not start")).as_ref()
-}
-
 impl Server {
-    /// Starts one; `None`, and said so, if the machine has none.
-    pub(super) fn start() -> Result<Option<Self>> {
+    /// Starts one; `None`, and said so, if the machine has none. It may take a moment until it can be used.
+    ///
+    /// # Errors
+    /// It is there, and does not start.
+    pub fn start() -> Result<Option<Self>> {
         let Some(programs) = programs() else {
             // Also past the test runner, which shows what passed tests print to nobody.
             let mut stderr = std::io::stderr();
@@ -108,27 +105,37 @@ impl Server {
         Ok(Some(Self { port, certificate, shell: Mutex::new(shell) }))
     }
 
-    /// The URL of one of its databases.
-    pub(super) fn url(&self, database: &str) -> String {
+    /// The URL of one of its databases; `postgres` is there from the start.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
         format!("postgres://postgres:secret@127.0.0.1:{}/{database}", self.port)
     }
 
     /// The certificate to trust; `None` if the machine has no openssl to make one.
-    pub(super) fn certificate(&self) -> Option<&Path> {
+    #[must_use]
+    pub fn certificate(&self) -> Option<&Path> {
         self.certificate.as_deref()
     }
 
-    pub(super) fn port(&self) -> u16 {
+    /// The port of 127.0.0.1 that it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Stops it at once, as a crash does.
-    pub(super) fn stop(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The shell that runs it ended.
+    pub fn stop(&self) -> Result<()> {
         self.tell("stop", "stopped")
     }
 
     /// Starts it again, without waiting until it can be used.
-    pub(super) fn start_again(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The shell that runs it ended.
+    pub fn start_again(&self) -> Result<()> {
         self.tell("start", "started")
     }
 
