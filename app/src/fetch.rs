@@ -235,11 +235,22 @@ async fn incident_page(source: &dyn Source, id: &str, moment: Option<&str>) -> F
     let moments = [Moment::Opening, Moment::Worst, Moment::Closing];
     let moment = moment.and_then(|word| moments.into_iter().find(|one| one.slug() == word));
     match kept(KEPT_DEADLINE, source.incident(id, moment)).await {
-        Ok(Some(view)) => Found::Here(incident::page(&view)),
+        Ok(Some(view)) => Found::Here(incident::page(&view, own_address().as_deref())),
         Ok(None) => Found::Missing(incident::missing(id, source.keeps())),
         Err(_) if !source.keeps() => Found::Missing(incident::missing(id, false)),
         Err(why) => incident::unreadable(&why),
     }
+}
+
+/// Where this server is for whoever asks: chats want the whole address of a picture.
+#[cfg(feature = "ssr")]
+fn own_address() -> Option<String> {
+    let asked = use_context::<http::request::Parts>()?;
+    let header = |name: &str| asked.headers.get(name).and_then(|value| value.to_str().ok());
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || ".:-[]".contains(letter);
+    let host = header("host").filter(|host| !host.is_empty() && host.chars().all(plain))?;
+    let scheme = if header("x-forwarded-proto") == Some("https") { "https" } else { "http" };
+    Some(format!("{scheme}://{host}"))
 }
 
 #[cfg(feature = "ssr")]

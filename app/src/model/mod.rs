@@ -20,7 +20,9 @@ use unstuck_diagnosis::report::{Avoid, CouldNotObserve, Finding, Remedy, Severit
 use unstuck_diagnosis::{GroupId, PartitionId, Published, report::NamedGroup};
 
 pub(crate) use broker::BrokerModel;
-pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine, Remembered};
+#[cfg(feature = "ssr")]
+pub(crate) use cluster::Remembered;
+pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
 pub(crate) use group::unknown_group;

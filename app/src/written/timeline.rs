@@ -9,7 +9,7 @@ use unstuck_diagnosis::history::{Event, FindingRecord, Happened, Since, Subject}
 use unstuck_diagnosis::{BrokerId, PartitionId};
 
 use super::times::{began, pair, when};
-use super::told::{gist, partitions, sentence};
+use super::told::{of_many, partitions, sentence};
 use crate::part::coded;
 use crate::text::{amount, count, finding_href, id_or_none};
 
@@ -127,7 +127,7 @@ fn at_once(events: &[&Event]) -> Vec<Line> {
     let mut alike: BTreeMap<(Timestamp, String), Vec<&Event>> = BTreeMap::new();
     let mut lines = Vec::new();
     for event in events {
-        match (&event.subject, gist(&event.what)) {
+        match (&event.subject, of_many(&event.what)) {
             (Subject::Partition(_), Some(gist)) => alike.entry((event.since.at, gist)).or_default().push(event),
             _ => lines.push(Line::of(event)),
         }
@@ -155,7 +155,7 @@ fn at_once(events: &[&Event]) -> Vec<Line> {
                 count(hit.len(), "partition")
             )
         } else {
-            format!("{}: {gist}.", partitions(&hit))
+            format!("{} {gist}.", partitions(&hit))
         };
         lines.push(Line::of_many(text, events));
     }

@@ -10,51 +10,65 @@ use crate::text::{amount, count, ids, status_word};
 /// The sentence of an event.
 pub(crate) fn sentence(event: &Event) -> String {
     match (&event.subject, &event.what) {
-        (Subject::Partition(partition), what @ (Happened::Leadership { .. } | Happened::Verdict { .. })) => {
-            format!("Partition {partition}: {}{}.", gist(what).unwrap_or_default(), detail(what))
-        }
         (Subject::Broker(broker), Happened::Broker { address, sentence, state }) => {
             let colon = if *state == BrokerState::Answering { "" } else { ":" };
             let place = address.as_ref().map_or_else(String::new, |address| format!(" ({})", visible(address)));
-            format!("Broker {broker}{place}{colon} {}.", sentence.trim_end_matches('.'))
+            format!("Broker {broker}{place}{colon} {}.", unstopped(sentence))
         }
-        (Subject::Partition(partition), Happened::GroupsVanished { count: number }) => format!(
-            "{} of partition {partition} are not listed any more. They were not deleted: their coordinator does not work.",
-            count(*number, "group")
-        ),
+        (Subject::Partition(partition), Happened::GroupsVanished { count: number }) => {
+            let groups = count(*number, "group");
+            let tail =
+                if *number == 1 { "is not listed any more. It was" } else { "are not listed any more. They were" };
+            format!("{groups} of partition {partition} {tail} not deleted: the coordinator does not work.")
+        }
         (Subject::Group(group), Happened::GroupDeleted) => format!(
             "Group {} is gone: its coordinator answers and does not know it any more. It was deleted, or has expired.",
             group.visible()
         ),
         (_, Happened::LookingBegan) => match event.since.after {
             Some(after) => {
-                format!("Unstuck looks again. Nobody looked between {}.", pair(after, event.since.at, event.since.at))
+                let pause = pair(after, event.since.at, event.since.at);
+                format!("Unstuck looks again. Nobody looked between {pause}.")
             }
             None => "Unstuck began to look.".to_owned(),
         },
         (_, Happened::PartitionCount { count: number }) => {
             format!("__consumer_offsets has {}.", count(usize::try_from(*number).unwrap_or_default(), "partition"))
         }
-        (_, Happened::Verdict { status, sentence }) => {
-            format!("The cluster is {}: {}.", status_word(*status), sentence.trim_end_matches('.'))
+        (Subject::Cluster, Happened::Verdict { status, sentence }) => {
+            format!("Verdict on the cluster: {}. {}.", status_word(*status), unstopped(sentence))
         }
-        // Later versions may tell of other subjects; what is so can be said of any.
-        (subject, what) => format!("{}: {}{}.", named(subject), gist(what).unwrap_or_default(), detail(what)),
+        // Later versions may tell more of other subjects.
+        (subject, what) => format!("{} {}{}.", named(subject), one(what), detail(what)),
     }
 }
 
-/// What several partitions may have in common; `None` for what is told of each alone.
-pub(super) fn gist(what: &Happened) -> Option<String> {
+/// What is said of one subject, behind its name.
+fn one(what: &Happened) -> String {
     match what {
-        Happened::Leadership { leader: Some(leader), .. } => Some(format!("broker {leader} leads it")),
-        Happened::Leadership { leader: None, .. } => Some("it has no leader".to_owned()),
+        Happened::Leadership { leader: Some(leader), .. } => format!("is led by broker {leader}"),
+        Happened::Leadership { leader: None, .. } => "has no leader".to_owned(),
+        Happened::Verdict { status, sentence } => format!("is {}: {}", status_word(*status), unstopped(sentence)),
+        Happened::Broker { sentence, .. } => unstopped(sentence).to_owned(),
+        Happened::GroupsVanished { .. } => "has groups that are not listed any more".to_owned(),
+        Happened::GroupDeleted => "is not known to its coordinator any more".to_owned(),
+        Happened::LookingBegan => "is looked at".to_owned(),
+        Happened::PartitionCount { count: number } => format!("has {number} partitions"),
+    }
+}
+
+/// What is said of several partitions at once, behind their names; `None` for what is told of each alone.
+pub(super) fn of_many(what: &Happened) -> Option<String> {
+    match what {
+        Happened::Leadership { leader: Some(leader), .. } => Some(format!("are led by broker {leader}")),
+        Happened::Leadership { leader: None, .. } => Some("have no leader".to_owned()),
         Happened::Verdict { status, sentence } => {
-            Some(format!("{}, {}", status_word(*status), sentence.trim_end_matches('.')))
+            Some(format!("are {}, each because {}", status_word(*status), unstopped(sentence)))
         }
-        Happened::GroupsVanished { .. } => Some("groups that were listed are not any more".to_owned()),
-        Happened::Broker { sentence, .. } => Some(sentence.trim_end_matches('.').to_owned()),
-        Happened::GroupDeleted => Some("its coordinator does not know it any more".to_owned()),
-        Happened::LookingBegan | Happened::PartitionCount { .. } => None,
+        Happened::GroupsVanished { .. } => Some("have groups that are not listed any more".to_owned()),
+        Happened::Broker { .. } | Happened::GroupDeleted | Happened::LookingBegan | Happened::PartitionCount { .. } => {
+            None
+        }
     }
 }
 
@@ -63,6 +77,11 @@ fn detail(what: &Happened) -> String {
     let Happened::Leadership { leader_epoch, isr, .. } = what else { return String::new() };
     let epoch = leader_epoch.map_or_else(String::new, |epoch| format!("leader epoch {epoch}, "));
     format!(" ({epoch}in sync: {})", ids(isr))
+}
+
+/// A sentence without its full stop.
+fn unstopped(sentence: &str) -> &str {
+    sentence.trim_end_matches('.')
 }
 
 /// A subject's name, as a sentence begins with it.
@@ -130,6 +149,9 @@ mod tests {
         for (subject, what, after) in all {
             let event = Event { since: Since { at, after }, subject, what };
             let _ = writeln!(text, "{}", sentence(&event));
+        }
+        for what in [leads(None), leads(Some(2)), verdict("it has no leader"), Happened::GroupsVanished { count: 2 }] {
+            let _ = writeln!(text, "Partitions 0, 3 {}.", of_many(&what).unwrap_or_default());
         }
         text.push_str(&partitions(&[3]));
         let _ = write!(text, "\n{}", partitions(&(0..17).collect::<Vec<_>>()));

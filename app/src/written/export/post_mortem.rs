@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use unstuck_diagnosis::report::{Finding, Remedy};
-use unstuck_diagnosis::{BrokerId, PartitionId, visible};
+use unstuck_diagnosis::{PartitionId, visible};
 
 use super::super::incident::{hit, members_words, moment_words, opened_by, read_at, standing};
 use super::super::timeline;
 use super::super::times::{began, day_and_time, when};
 use crate::source::IncidentView;
-use crate::text::{amount, count, ids};
+use crate::text::{amount, command_alone, count, ids};
 
 /// How many single events are written below one line at most.
 const SINGLES_CAP: usize = 20;
@@ -61,7 +61,7 @@ fn impact(out: &mut String, view: &IncidentView) {
     let incident = &view.incident;
     line(out, "## Impact");
     item(out, &format!("{} stood still at the worst.", count(incident.stuck_groups, "group")));
-    item(out, &format!("Brokers: {}", ids_or_none(&incident.brokers)));
+    item(out, &format!("Brokers: {}", ids(&incident.brokers)));
     item(out, &format!("Partitions of `__consumer_offsets`: {}", partitions(&incident.partitions)));
     out.push('\n');
     let Some((_, frozen)) = &view.then else { return };
@@ -181,7 +181,8 @@ fn way_out(out: &mut String, remedy: &Remedy) {
     }
     for (label, text) in [("To see that it worked", &remedy.verify), ("To take it back", &remedy.undo)] {
         if let Some(text) = text {
-            let _ = writeln!(out, "  - {label}: {}", plain(text));
+            let words = command_alone(text).map_or_else(|| plain(text), code);
+            let _ = writeln!(out, "  - {label}: {words}");
         }
     }
     out.push('\n');
@@ -197,7 +198,8 @@ fn notes(out: &mut String, view: &IncidentView) {
         line(out, &format!("**{}**, {}:", plain(&visible(&note.by)), when(note.at, near)));
         // As typed, but set apart: whatever a note says, it stays a quotation.
         for text in note.text.lines() {
-            let _ = writeln!(out, "> {text}");
+            // Its HTML is text here as on the page; a web address in angle brackets is none.
+            let _ = writeln!(out, "> {}", text.replace('<', "\\<").replace("\\<http", "<http"));
         }
         out.push('\n');
     }
@@ -209,10 +211,6 @@ fn line(out: &mut String, text: &str) {
 
 fn item(out: &mut String, text: &str) {
     let _ = writeln!(out, "- {text}");
-}
-
-fn ids_or_none(brokers: &[BrokerId]) -> String {
-    ids(brokers)
 }
 
 fn partitions(all: &[PartitionId]) -> String {

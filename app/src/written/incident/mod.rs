@@ -31,9 +31,11 @@ pub(super) enum Medium {
     File,
 }
 
-/// The page of an incident.
-pub(crate) fn page(view: &IncidentView) -> Written {
-    Written { html: html(view, Medium::Page), ..page_of(view) }
+/// The page of an incident, on the server with the address `here`.
+pub(crate) fn page(view: &IncidentView, here: Option<&str>) -> Written {
+    let mut page = Written { html: html(view, Medium::Page), ..page_of(view) };
+    page.meta.extend(here.map(|here| ("og:image".to_owned(), format!("{here}/preview.png"))));
+    page
 }
 
 /// The page without its body.
@@ -83,7 +85,7 @@ pub(super) fn html(view: &IncidentView, medium: Medium) -> String {
     let cut = view.events_cut.then(|| view! { <p class="soft">"More happened than is shown here."</p> });
     let day = opened.strftime("%Y-%m-%d").to_string();
     let happened = view! {
-        <p class="soft">{format!("Times without a day are of the night of {day}.")}</p>
+        <p class="soft">{format!("It began on {day}. Times without a day are within 12 hours of that.")}</p>
         {told}
         {cut}
     };
