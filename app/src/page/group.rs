@@ -114,7 +114,7 @@ fn show(model: GroupModel) -> AnyView {
                 {card("What is known of the group", view! {
                     <p>{group_id(&lookup.group)}</p>
                     <p class="soft">{lookup.known.sentence}</p>
-                    <p class="soft">{members}</p>
+                    {members.map(|members| view! { <p class="soft">{members}</p> })}
                 })}
                 {could_not_card(&evidence)}
             </div>

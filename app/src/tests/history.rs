@@ -29,7 +29,8 @@ async fn pages_tell_what_happened() {
 async fn a_group_page_tells_of_its_partition_and_a_flapping_leader_in_one_line() {
     let (_, page) = get(keeping(view()), "/c/prod/g?group=my-group").await;
     let said = words(&page);
-    let expected = "Partition 12: its leader changed 9 times between 15:48:32 and 15:48:48 UTC: brokers none, 2, 1, 2,";
+    let expected =
+        "Partition 12: its leader changed 9 times between 15:48:32 and 15:48:48 UTC: led by nobody, 2, 1, 2,";
     assert!(said.contains(expected) && said.contains("one by one: 9"), "{said}");
     assert!(page.contains(r#"href="/c/prod/history?group=my-group""#), "{page}");
 }

@@ -237,7 +237,8 @@ fn a_draft_for_the_post_mortem_is_written() {
 #[test]
 fn the_page_fits_into_one_file() {
     let file = incident_html(&view(), "p { color: red }</style><object>");
-    for forbidden in ["</style><object>", "<script", "<form", "href=\"/", "<img", "src=\"", "<link", "@import", "url("] {
+    for forbidden in ["</style><object>", "<script", "<form", "href=\"/", "<img", "src=\"", "<link", "@import", "url("]
+    {
         assert!(!file.contains(forbidden), "{forbidden} is in: {file}");
     }
     let said = words(&file.replace("<body>\n", "<body>"));

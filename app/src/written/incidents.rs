@@ -54,7 +54,7 @@ pub(crate) fn list(
     let html = view! {
         <div class="main-col">{card("Incidents", body)}</div>
         <div class="side-col">
-            {cluster.map(make_card)}
+            {cluster.map(|cluster| make_card(cluster, false))}
             {cluster.map(|_| view! { <p><a href=incidents_href(None)>"Incidents of all clusters"</a></p> })}
         </div>
     };
@@ -114,8 +114,8 @@ fn rows(all_clusters: bool, incidents: Vec<Incident>, now: Option<Timestamp>) ->
     table("Incidents, open ones first", heads, rows.collect_view())
 }
 
-/// The form that makes a link of what is seen now.
-fn make_card(cluster: &str) -> AnyView {
+/// The form that makes a link of what is seen now; with a link to the list, where that is another page.
+fn make_card(cluster: &str, list: bool) -> AnyView {
     let action = incidents_href(Some(cluster));
     let body = view! {
         <p class="soft">"It shows colleagues exactly what is seen now, also when it has changed."</p>
@@ -124,7 +124,7 @@ fn make_card(cluster: &str) -> AnyView {
             <input id="make-by" name="by" autocomplete="name" maxlength="100"/>
             <button type="submit">"Make a link of what I see"</button>
         </form>
-        <p class="soft"><a href=incidents_href(Some(cluster))>"Incidents of this cluster"</a></p>
+        {list.then(|| view! { <p class="soft"><a href=incidents_href(Some(cluster))>"Incidents of this cluster"</a></p> })}
     };
     card("For colleagues", body)
 }
@@ -152,5 +152,5 @@ pub(crate) fn remembered(cluster: &str, open: &[Incident], now: Timestamp) -> Re
         }
         .to_html()
     });
-    Remembered { line: line.unwrap_or_default(), card: make_card(cluster).to_html() }
+    Remembered { line: line.unwrap_or_default(), card: make_card(cluster, true).to_html() }
 }

@@ -11,7 +11,7 @@ use unstuck_diagnosis::{BrokerId, PartitionId};
 use super::times::{began, pair, when};
 use super::told::{of_many, partitions, sentence};
 use crate::part::coded;
-use crate::text::{amount, count, finding_href, id_or_none};
+use crate::text::{amount, count, finding_href};
 
 /// Within how many milliseconds changes of a leader belong together.
 const FLAPPING_MS: i64 = 900_000;
@@ -107,10 +107,14 @@ fn flapping(events: &[Event]) -> (Vec<Line>, Vec<&Event>) {
                 })
                 .map(|(n, _)| n)
                 .collect();
-            let named: Vec<String> = leaders.iter().take(LEADERS_NAMED).map(|leader| id_or_none(*leader)).collect();
+            let named: Vec<String> = leaders
+                .iter()
+                .take(LEADERS_NAMED)
+                .map(|leader| leader.map_or_else(|| "nobody".to_owned(), |leader| leader.to_string()))
+                .collect();
             let more = if leaders.len() > LEADERS_NAMED { ", …" } else { "" };
             let text = format!(
-                "Partition {partition}: its leader changed {} times between {}: brokers {}{more}.",
+                "Partition {partition}: its leader changed {} times between {}: led by {}{more}.",
                 amount(leaders.len()),
                 pair(from, to, from),
                 named.join(", "),
