@@ -16,7 +16,7 @@ use crate::text::{amount, count, finding_href};
 /// Within how many milliseconds changes of a leader belong together.
 const FLAPPING_MS: i64 = 900_000;
 /// From how many changes of the leader on they are one line.
-const FLAPPING_FROM: usize = 4;
+const FLAPPING_FROM: usize = 5;
 /// How many leaders such a line names.
 const LEADERS_NAMED: usize = 12;
 /// How many single lines are folded below one at most.
@@ -63,67 +63,79 @@ pub(crate) fn lines(events: &[Event], findings: &[FindingRecord], from: Option<T
         }
     }
     lines.retain(|line| from.is_none_or(|from| line.since.at >= from));
-    lines.sort_by(|a, b| a.since.at.cmp(&b.since.at));
+    lines.sort_by_key(|line| line.since.at);
     lines
 }
 
-/// Partitions whose leader changed many times within a short while, and what is left.
+/// A leader that changed again and again.
+struct Flap {
+    partition: PartitionId,
+    from: Timestamp,
+    to: Timestamp,
+    leaders: Vec<Option<BrokerId>>,
+}
+
+impl Flap {
+    fn text(&self) -> String {
+        let named = self.leaders.iter().take(LEADERS_NAMED);
+        let named: Vec<String> =
+            named.map(|leader| leader.map_or_else(|| "nobody".to_owned(), |leader| leader.to_string())).collect();
+        let more = if self.leaders.len() > LEADERS_NAMED { ", …" } else { "" };
+        format!(
+            "Partition {}: its leader changed {} times between {}: led by {}{more}.",
+            self.partition,
+            amount(self.leaders.len()),
+            pair(self.from, self.to, self.from),
+            named.join(", "),
+        )
+    }
+
+    /// Whether a line about it says this as well.
+    fn covers(&self, event: &Event) -> bool {
+        matches!(event.what, Happened::Leadership { .. } | Happened::Verdict { .. })
+            && event.subject == Subject::Partition(self.partition)
+            && (self.from..=self.to).contains(&event.since.at)
+    }
+}
+
+/// Lines about leaders that changed many times within a short while, and the events that are left.
 fn flapping(events: &[Event]) -> (Vec<Line>, Vec<&Event>) {
-    let mut leaderships: BTreeMap<PartitionId, Vec<(Timestamp, Option<BrokerId>)>> = BTreeMap::new();
+    let mut taken = BTreeSet::new();
+    let mut lines = Vec::new();
+    for flap in flaps(events) {
+        let mine: Vec<usize> = (0..events.len()).filter(|&n| flap.covers(&events[n])).collect();
+        lines.push(Line::of_many(flap.text(), mine.iter().map(|&n| &events[n]).collect()));
+        taken.extend(mine);
+    }
+    (lines, events.iter().enumerate().filter(|(n, _)| !taken.contains(n)).map(|(_, event)| event).collect())
+}
+
+fn flaps(events: &[Event]) -> Vec<Flap> {
+    let mut leaders: BTreeMap<PartitionId, Vec<(Timestamp, Option<BrokerId>)>> = BTreeMap::new();
     for event in events {
         if let (Subject::Partition(partition), Happened::Leadership { leader, .. }) = (&event.subject, &event.what) {
-            leaderships.entry(*partition).or_default().push((event.since.at, *leader));
+            leaders.entry(*partition).or_default().push((event.since.at, *leader));
         }
     }
-    let mut spans: BTreeMap<PartitionId, Vec<(Timestamp, Timestamp, Vec<Option<BrokerId>>)>> = BTreeMap::new();
-    for (partition, mut all) in leaderships {
+    let mut flaps = Vec::new();
+    for (partition, mut all) in leaders {
         all.sort_by_key(|(at, _)| *at);
         // Only another leader is a change: an event may tell of the ISR alone.
         all.dedup_by_key(|(_, leader)| *leader);
         let mut rest = &all[..];
         while let Some((first, _)) = rest.first() {
             let within = |at: &Timestamp| at.as_millisecond().saturating_sub(first.as_millisecond()) <= FLAPPING_MS;
-            let run = rest.iter().take_while(|(at, _)| within(at)).count();
-            let (mine, later) = rest.split_at(run);
+            let (mine, later) = rest.split_at(rest.iter().take_while(|(at, _)| within(at)).count());
             if let [(from, _), .., (to, _)] = mine
                 && mine.len() >= FLAPPING_FROM
             {
                 let leaders = mine.iter().map(|(_, leader)| *leader).collect();
-                spans.entry(partition).or_default().push((*from, *to, leaders));
+                flaps.push(Flap { partition, from: *from, to: *to, leaders });
             }
             rest = later;
         }
     }
-    let mut taken = BTreeSet::new();
-    let mut lines = Vec::new();
-    for (partition, spans) in spans {
-        for (from, to, leaders) in spans {
-            let mine: Vec<usize> = events
-                .iter()
-                .enumerate()
-                .filter(|(_, event)| {
-                    let about_it = matches!(event.what, Happened::Leadership { .. } | Happened::Verdict { .. });
-                    about_it && event.subject == Subject::Partition(partition) && (from..=to).contains(&event.since.at)
-                })
-                .map(|(n, _)| n)
-                .collect();
-            let named: Vec<String> = leaders
-                .iter()
-                .take(LEADERS_NAMED)
-                .map(|leader| leader.map_or_else(|| "nobody".to_owned(), |leader| leader.to_string()))
-                .collect();
-            let more = if leaders.len() > LEADERS_NAMED { ", …" } else { "" };
-            let text = format!(
-                "Partition {partition}: its leader changed {} times between {}: led by {}{more}.",
-                amount(leaders.len()),
-                pair(from, to, from),
-                named.join(", "),
-            );
-            lines.push(Line::of_many(text, mine.iter().map(|&n| &events[n]).collect()));
-            taken.extend(mine);
-        }
-    }
-    (lines, events.iter().enumerate().filter(|(n, _)| !taken.contains(n)).map(|(_, event)| event).collect())
+    flaps
 }
 
 /// What happened to several partitions at the same moment in the same way is one line.
