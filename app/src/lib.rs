@@ -31,6 +31,8 @@ pub use model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 pub use shell::{Stylesheet, shell};
 #[cfg(feature = "ssr")]
 pub use source::{Answer, History, IncidentView, Source};
+#[cfg(feature = "ssr")]
+pub use written::export::{incident_html, incident_markdown};
 
 /// Brings the server's page to life in the browser. Called by the script that the shell inserts.
 #[cfg(feature = "hydrate")]

@@ -169,6 +169,28 @@ pub(crate) fn plan_href(cluster: &str, plan: &str, broker: Option<BrokerId>) -> 
     format!("/c/{}/plans/{}{about}", encode(cluster), encode(plan))
 }
 
+/// The address of an incident.
+#[cfg(feature = "ssr")]
+pub(crate) fn incident_href(id: &unstuck_diagnosis::history::IncidentId) -> String {
+    format!("/i/{}", encode(&id.0))
+}
+
+/// The address of the incidents of a cluster, or of all.
+#[cfg(feature = "ssr")]
+pub(crate) fn incidents_href(cluster: Option<&str>) -> String {
+    cluster.map_or_else(|| "/incidents".to_owned(), |cluster| format!("/c/{}/incidents", encode(cluster)))
+}
+
+/// The address of what happened to something of a cluster; before a time in milliseconds, if one is given.
+#[cfg(feature = "ssr")]
+pub(crate) fn history_href(cluster: &str, about: &str, before: Option<i64>) -> String {
+    let before = before.map(|before| format!("before={before}"));
+    let query: Vec<&str> =
+        [Some(about), before.as_deref()].into_iter().flatten().filter(|one| !one.is_empty()).collect();
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("/c/{}/history{mark}{}", encode(cluster), query.join("&"))
+}
+
 /// The address of the chapter about a finding.
 pub(crate) fn finding_href(slug: &str) -> String {
     format!("/docs/findings/{}", encode(slug))

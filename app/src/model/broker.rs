@@ -97,5 +97,6 @@ fn missing(published: &Published, id: &str) -> Missing {
             format!("{cluster} has these brokers:")
         },
         links,
+        unreadable: false,
     }
 }

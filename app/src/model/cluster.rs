@@ -59,6 +59,17 @@ pub(crate) struct ClusterModel {
     pub(crate) bootstrap: Vec<BootstrapReport>,
     /// The drill, if the cluster is one.
     pub(crate) drill: Option<DrillState>,
+    /// Incidents; `None` if nothing is kept.
+    pub(crate) remembered: Option<Remembered>,
+}
+
+/// What the dashboard says of incidents, as HTML that the server wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Remembered {
+    /// The open ones, with links; empty if there are none.
+    pub(crate) line: String,
+    /// How to make a link of what is seen, and where the others are.
+    pub(crate) card: String,
 }
 
 /// The partitions that one broker leads, or led last.
@@ -186,6 +197,7 @@ impl ClusterModel {
             evidence: Evidence::of(report.findings.iter(), report.could_not_observe.iter()),
             bootstrap: report.bootstrap.iter().take(BROKERS_CAP).cloned().collect(),
             drill: drill.map(DrillState::capped),
+            remembered: None,
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct GroupModel {
     pub(crate) next: Option<NextStep>,
     /// Findings and gaps.
     pub(crate) evidence: Evidence,
+    /// Who was in the group when last asked, in a sentence; only of one that nobody lists now.
+    pub(crate) members: Option<String>,
 }
 
 /// One link of the chain.
@@ -105,6 +107,7 @@ impl GroupModel {
         let findings: Vec<Finding> = lookup.all_findings().into_iter().cloned().collect();
         (lookup.findings, lookup.group_findings) = (Vec::new(), Vec::new());
         let gaps = std::mem::take(&mut lookup.could_not_observe);
+        let members = lookup.known.members.take().filter(|_| lookup.known.remembered);
         let leader_state = lookup
             .coordinator
             .as_ref()
@@ -117,6 +120,8 @@ impl GroupModel {
             leader_state,
             next: NextStep::among(&findings),
             evidence: Evidence::of(findings.iter(), gaps.iter()),
+            members: members
+                .map(|members| crate::written::history::remembered_members(&members, published.report.observed_at)),
             lookup,
         }
     }
@@ -149,6 +154,7 @@ pub(crate) fn unknown_group(published: &Published, key: &GroupKey) -> Found<Grou
         heading: heading.to_owned(),
         sentence: sentence.to_owned(),
         links: vec![(format!("cluster {cluster}"), cluster_href(cluster))],
+        unreadable: false,
     })
 }
 

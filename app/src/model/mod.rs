@@ -20,6 +20,8 @@ use unstuck_diagnosis::report::{Avoid, CouldNotObserve, Finding, Remedy, Severit
 use unstuck_diagnosis::{GroupId, PartitionId, Published, report::NamedGroup};
 
 pub(crate) use broker::BrokerModel;
+#[cfg(feature = "ssr")]
+pub(crate) use cluster::Remembered;
 pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
@@ -29,7 +31,7 @@ pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
 pub(crate) use transactional::{TransactionModel, TransactionalModel};
 pub(crate) use what_if::{Stops, WhatIf};
-pub(crate) use written::{Written, WrittenKey};
+pub(crate) use written::{About, Written, WrittenKey};
 
 /// How many findings a page shows at most.
 #[cfg(feature = "ssr")]
@@ -67,6 +69,8 @@ pub(crate) struct Missing {
     pub(crate) sentence: String,
     /// What exists: label and address.
     pub(crate) links: Vec<(String, String)>,
+    /// It may be there, but cannot be read now. Sent with HTTP status 503.
+    pub(crate) unreadable: bool,
 }
 
 /// What every page about one cluster knows.
@@ -84,6 +88,8 @@ pub(crate) struct Masthead {
     pub(crate) seq: Seq,
     /// How the cluster stands.
     pub(crate) status: Status,
+    /// Why what is seen is not being remembered, and since when; `None` if all is well.
+    pub(crate) not_remembered: Option<String>,
 }
 
 impl Masthead {
@@ -102,9 +108,31 @@ impl Masthead {
             watching_since: report.watching_since,
             seq: published.seq.clone(),
             status: report.headline.status,
+            not_remembered: None,
         }
     }
 }
+
+/// A page about one cluster, whose head is completed by what only the source knows.
+#[cfg(feature = "ssr")]
+pub(crate) trait AboutCluster {
+    /// The head; `None` if the page has none.
+    fn head_mut(&mut self) -> Option<&mut Masthead>;
+}
+
+#[cfg(feature = "ssr")]
+macro_rules! about_cluster {
+    ($($model:ty),*) => {$(
+        impl AboutCluster for $model {
+            fn head_mut(&mut self) -> Option<&mut Masthead> {
+                Some(&mut self.head)
+            }
+        }
+    )*};
+}
+
+#[cfg(feature = "ssr")]
+about_cluster!(BrokerModel, ClusterModel, GroupModel, PartitionModel, TransactionalModel);
 
 /// What to do now: the first remedy of the worst finding that has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -230,6 +258,7 @@ pub(crate) fn no_cluster<T>(cluster: &str, all: &[std::sync::Arc<Published>]) ->
                 (name.clone(), crate::text::cluster_href(name))
             })
             .collect(),
+        unreadable: false,
     })
 }
 

@@ -77,5 +77,6 @@ fn missing(published: &Published, number: &str) -> Missing {
         heading: format!("There is no partition “{}”", unstuck_diagnosis::visible(number)),
         sentence,
         links,
+        unreadable: false,
     }
 }

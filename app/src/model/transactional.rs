@@ -41,6 +41,7 @@ impl TransactionalModel {
                 heading: "Which transactional id?".to_owned(),
                 sentence: "Paste it into the box above.".to_owned(),
                 links: vec![(format!("cluster {cluster}"), cluster_href(cluster))],
+                unreadable: false,
             });
         }
         let lookup = published.lookup_transactional(&[GroupId::from(id)]);

@@ -6,10 +6,10 @@ use unstuck_diagnosis::report::BrokerState;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::BrokerModel;
+use crate::model::{About, BrokerModel};
 use crate::part::{
-    ClusterFindBox, Columns, Frame, before_you_stop, broker_links, card, cells, could_not_card, framed, group_table,
-    legend, next_step, why_card,
+    ClusterFindBox, Columns, Frame, WhatHappened, before_you_stop, broker_links, card, cells, could_not_card, framed,
+    group_table, legend, next_step, why_card,
 };
 use crate::text::{amount, broker_tone, clock, count, id_or_none};
 
@@ -28,6 +28,7 @@ pub(crate) fn BrokerPage() -> impl IntoView {
             |model: &BrokerModel| model.head.seqs(),
             show,
         )}
+        <WhatHappened of=Memo::new(move |_| (cluster.get(), About::Broker(broker.get())))/>
     }
 }
 
@@ -113,6 +114,7 @@ fn show(model: BrokerModel) -> AnyView {
         sentence,
         detail: Some(detail),
         since: report.since,
+        since_after: None,
         expected_by: None,
     };
     framed(head, frame, main, side)

@@ -8,10 +8,10 @@ use unstuck_diagnosis::report::Status;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::{DetailsModel, GroupKey, GroupModel};
+use crate::model::{About, DetailsModel, GroupKey, GroupModel};
 use crate::part::{
-    ClusterFindBox, Columns, PageTitle, SinceLine, card, chain, could_not_card, group_id, group_table, inside,
-    next_step, sentence_with_id, views_table, why_card,
+    ClusterFindBox, Columns, PageTitle, SinceLine, WhatHappened, card, chain, could_not_card, group_id, group_table,
+    inside, next_step, sentence_with_id, views_table, why_card,
 };
 use crate::text::{amount, count, partition_href, query_value, status_class, status_word};
 
@@ -34,11 +34,15 @@ pub(crate) fn GroupPage() -> impl IntoView {
         <ClusterFindBox cluster/>
         {live_page(both, |(cluster, key)| fetch::group(cluster, key), |model: &GroupModel| model.head.seqs(), show)}
         <Details both/>
+        <WhatHappened of=Memo::new(move |_| {
+            let (cluster, key) = both.get();
+            (cluster, About::Group(key))
+        })/>
     }
 }
 
 fn show(model: GroupModel) -> AnyView {
-    let GroupModel { head, lookup, chain: links, next, evidence, .. } = model;
+    let GroupModel { head, lookup, chain: links, next, evidence, members, .. } = model;
     let verdict = lookup.verdict;
     let title = format!("{}: {} · {} · Unstuck", status_word(verdict.status), lookup.group.visible(), head.cluster);
     let partition = lookup.placement.as_ref().map(|placement| placement.partition);
@@ -90,7 +94,13 @@ fn show(model: GroupModel) -> AnyView {
                 {verdict.outlook.clone().map(|outlook| format!("{outlook} "))}
                 {also_hit}
             </p>
-            <SinceLine head=head.clone() status=verdict.status since=verdict.since expected_by=verdict.expected_by/>
+            <SinceLine
+                head=head.clone()
+                status=verdict.status
+                since=verdict.since
+                after=verdict.since_after
+                expected_by=verdict.expected_by
+            />
         </section>
         <div class=layout>
             {next_step(next)}
@@ -104,6 +114,7 @@ fn show(model: GroupModel) -> AnyView {
                 {card("What is known of the group", view! {
                     <p>{group_id(&lookup.group)}</p>
                     <p class="soft">{lookup.known.sentence}</p>
+                    {members.map(|members| view! { <p class="soft">{members}</p> })}
                 })}
                 {could_not_card(&evidence)}
             </div>

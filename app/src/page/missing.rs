@@ -10,7 +10,7 @@ use crate::part::PageTitle;
 /// No route has this address.
 #[component]
 pub(crate) fn NoRoute() -> impl IntoView {
-    Response::take().not_found();
+    Response::take().missing(false);
     let live = use_live();
     Effect::new(move |_| live.follow(None));
     show(Missing {

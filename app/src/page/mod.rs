@@ -23,7 +23,7 @@ pub(crate) use missing::NoRoute;
 pub(crate) use overview::OverviewPage;
 pub(crate) use partition::PartitionPage;
 pub(crate) use transactional::TransactionalPage;
-pub(crate) use written::{HandbookPage, PlanPage};
+pub(crate) use written::{ClusterIncidentsPage, HandbookPage, HistoryPage, IncidentPage, IncidentsPage, PlanPage};
 
 use crate::live::use_live;
 use crate::model::{Found, Seqs};
@@ -93,7 +93,7 @@ where
         match model.await {
             Ok(Found::Here(model)) => show(model),
             Ok(Found::Missing(what)) => {
-                response.not_found();
+                response.missing(what.unreadable);
                 missing::show(what)
             }
             Err(error) => {
@@ -119,9 +119,11 @@ impl Response {
         }
     }
 
-    fn not_found(&self) {
+    /// There is no such thing, or nobody can say whether there is.
+    fn missing(&self, unreadable: bool) {
+        let _ = unreadable;
         #[cfg(feature = "ssr")]
-        self.set(http::StatusCode::NOT_FOUND);
+        self.set(if unreadable { http::StatusCode::SERVICE_UNAVAILABLE } else { http::StatusCode::NOT_FOUND });
     }
 
     fn failed(&self) {

@@ -93,6 +93,7 @@ fn many(lines: Vec<ClusterLine>) -> AnyView {
                 rows.collect_view(),
             ),
         )}
+        <p class="eyebrow"><a href="/incidents">"Incidents of all clusters"</a></p>
     }
     .into_any()
 }

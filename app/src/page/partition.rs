@@ -6,10 +6,10 @@ use unstuck_diagnosis::report::Status;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::PartitionModel;
+use crate::model::{About, PartitionModel};
 use crate::part::{
-    ClusterFindBox, Columns, Frame, broker_links, card, could_not_card, framed, group_table, next_step, views_table,
-    why_card,
+    ClusterFindBox, Columns, Frame, WhatHappened, broker_links, card, could_not_card, framed, group_table, next_step,
+    views_table, why_card,
 };
 use crate::text::{amount, id_or_none, or_dash, shard_words, status_word};
 
@@ -28,6 +28,7 @@ pub(crate) fn PartitionPage() -> impl IntoView {
             |model: &PartitionModel| model.head.seqs(),
             show,
         )}
+        <WhatHappened of=Memo::new(move |_| (cluster.get(), About::Partition(partition.get())))/>
     }
 }
 
@@ -62,6 +63,7 @@ fn show(model: PartitionModel) -> AnyView {
         sentence,
         detail: report.outlook.clone(),
         since: report.since,
+        since_after: report.since_after,
         expected_by: report.expected_by.clone(),
     };
     let main = view! {

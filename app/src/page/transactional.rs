@@ -42,6 +42,7 @@ fn show(model: TransactionalModel) -> AnyView {
         status: verdict.status,
         sentence: verdict.sentence,
         detail: verdict.outlook,
+        since_after: verdict.since_after,
         since: verdict.since,
         expected_by: verdict.expected_by,
     };

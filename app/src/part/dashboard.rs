@@ -33,8 +33,10 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
         evidence,
         bootstrap,
         drill,
+        remembered,
     } = model;
     let title = format!("{}: {} · Unstuck", status_word(headline.status), head.cluster);
+    let (incidents, for_colleagues) = remembered.map(|one| (one.line, one.card)).unwrap_or_default();
     let layout = if next.is_some() { "columns side-next" } else { "columns" };
     view! {
         <PageTitle text=title/>
@@ -42,7 +44,14 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
         <section class=format!("headline {}", status_class(headline.status))>
             <h1 aria-live="polite">{headline.sentence.clone()}</h1>
             <p class="detail">{headline.detail.clone()}</p>
-            <SinceLine head=head.clone() status=headline.status since=headline.since expected_by=None/>
+            <SinceLine
+                head=head.clone()
+                status=headline.status
+                since=headline.since
+                after=headline.since_after
+                expected_by=None
+            />
+            <div class="open-incidents" inner_html=incidents></div>
         </section>
         {drill.map(|drill| drill_panel(drill, own))}
         <div class=layout>
@@ -58,6 +67,7 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
             <div class="side-col">
                 {topic_card(&head, topic, placement)}
                 {groups_card(&groups)}
+                <div class="for-colleagues" inner_html=for_colleagues></div>
                 {could_not_card(&evidence)}
                 {looked_at_card(&head, bootstrap)}
             </div>

@@ -17,7 +17,7 @@ pub(crate) fn findings_of(head: &Masthead, evidence: &Evidence) -> Option<AnyVie
     if evidence.findings.is_empty() {
         return None;
     }
-    let shown = evidence.findings.len();
+    let shown: usize = evidence.findings.iter().map(|told| 1 + told.follows.len()).sum();
     let more = (evidence.finding_count > shown).then(|| {
         let words = format!("The {} worst of {} findings are shown.", amount(shown), amount(evidence.finding_count));
         view! { <p class="soft">{words}</p> }

@@ -21,6 +21,8 @@ pub(crate) struct Frame {
     pub(crate) detail: Option<String>,
     /// Since when it stands so.
     pub(crate) since: Option<Timestamp>,
+    /// When it was last seen to stand otherwise, where nobody looked in between.
+    pub(crate) since_after: Option<Timestamp>,
     /// By when it should be over.
     pub(crate) expected_by: Option<Bound>,
 }
@@ -32,7 +34,7 @@ pub(crate) fn framed(
     main: impl IntoView + 'static,
     side: impl IntoView + 'static,
 ) -> AnyView {
-    let Frame { title, status, sentence, detail, since, expected_by } = frame;
+    let Frame { title, status, sentence, detail, since, since_after, expected_by } = frame;
     let description = match &detail {
         Some(detail) => format!("{}. {detail}", sentence.trim_end_matches('.')),
         None => sentence.clone(),
@@ -43,7 +45,7 @@ pub(crate) fn framed(
         <section class=format!("headline {}", status_class(status))>
             <h1 aria-live="polite">{sentence}</h1>
             <p class="detail">{detail}</p>
-            <SinceLine head status since expected_by/>
+            <SinceLine head status since after=since_after expected_by/>
         </section>
         <div class="columns">
             <div class="main-col">{main}</div>

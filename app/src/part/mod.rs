@@ -7,6 +7,7 @@ mod evidence;
 mod find;
 mod frame;
 mod groups;
+mod happened;
 mod inside;
 mod map;
 mod remedy;
@@ -27,6 +28,7 @@ pub(crate) use evidence::{could_not_card, findings_of, why_card};
 pub(crate) use find::{ClusterFindBox, FindBox};
 pub(crate) use frame::{Frame, framed};
 pub(crate) use groups::{Columns, group_table};
+pub(crate) use happened::WhatHappened;
 pub(crate) use inside::inside;
 pub(crate) use map::{cells, legend, map_card};
 pub(crate) use remedy::{avoided, coded, command, copy_on_click, next_step, remedies};
@@ -106,12 +108,21 @@ pub(crate) fn SinceLine(
     status: Status,
     /// Since when; `None` if it was so when looking began.
     since: Option<Timestamp>,
+    /// When it was last seen to be otherwise, where nobody looked in between.
+    after: Option<Timestamp>,
     /// By when it should be over.
     expected_by: Option<Bound>,
 ) -> impl IntoView {
     let seen = head.observed_at;
     let quiet = matches!(status, Status::Working | Status::LookAtGroup);
     let since = match since {
+        Some(since) if after.is_some() => {
+            let after = after.map_or_else(String::new, |after| clock(after, seen));
+            Some((
+                format!("{} and {}", after.trim_end_matches(" UTC"), clock(since, seen)),
+                "(Unstuck did not look in between)".to_owned(),
+            ))
+        }
         Some(since) => Some((clock(since, seen), format!("({})", span(since, seen)))),
         None if quiet || status == Status::Unknown => None,
         None => Some((
@@ -120,7 +131,8 @@ pub(crate) fn SinceLine(
         )),
     };
     let since = since.filter(|_| !quiet).map(|(at, long)| {
-        view! { <span>"Since "<strong>{at}</strong>{format!(" {long}. ")}</span> }
+        let word = if after.is_some() { "Between " } else { "Since " };
+        view! { <span>{word}<strong>{at}</strong>{format!(" {long}. ")}</span> }
     });
     let expected = expected_by.map(|bound| {
         let assumed = if bound.assumed { " (assumed: Kafka’s default time-out)" } else { "" };
@@ -131,6 +143,7 @@ pub(crate) fn SinceLine(
             {since}
             {expected}
             <span class="soft">{format!("Seen at {}.", clock(seen, seen))}</span>
+            {head.not_remembered.map(|why| view! { <span class="not-remembered">{why}</span> })}
         </p>
     }
 }

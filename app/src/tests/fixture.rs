@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use unstuck_diagnosis::history::{Event, Incident, Moment, Subject};
 use unstuck_diagnosis::lookup::{Assigned, CommittedOffset, GroupDetail, GroupMember};
 use unstuck_diagnosis::memory::{Memory, SeenGroup, SeenGroups};
 use unstuck_diagnosis::placement::partition_for;
@@ -17,7 +18,7 @@ use unstuck_diagnosis::transactional::TransactionDetail;
 use unstuck_diagnosis::{GroupId, Published, Seq};
 
 use crate::model::DrillState;
-use crate::source::{Answer, Source};
+use crate::source::{Answer, History, IncidentView, Source};
 
 /// How the source answers for details.
 #[derive(Clone, Copy)]
@@ -31,12 +32,33 @@ pub(super) struct Fixture {
     pub(super) clusters: BTreeMap<String, Arc<Published>>,
     pub(super) details: Details,
     pub(super) drill: Option<DrillState>,
+    pub(super) kept: Kept,
+}
+
+/// What the source answers of history and incidents.
+#[derive(Clone)]
+pub(super) enum Kept {
+    /// Nothing is kept.
+    Nothing,
+    /// It is kept, and there is none.
+    Empty,
+    /// One incident, with its history.
+    Here(Box<IncidentView>),
+    /// It is kept, and cannot be read, as this says.
+    Unreadable(&'static str),
+    /// Reading never ends.
+    Never,
 }
 
 impl Fixture {
     pub(super) fn new(names: &[&str]) -> Self {
         let clusters = names.iter().map(|&name| (name.to_owned(), Arc::new(published(name)))).collect();
-        Self { clusters, details: Details::Known, drill: None }
+        Self { clusters, details: Details::Known, drill: None, kept: Kept::Nothing }
+    }
+
+    /// The cluster `prod`, of which something is kept.
+    pub(super) fn keeping(kept: Kept) -> Self {
+        Self { kept, ..Self::new(&["prod"]) }
     }
 }
 
@@ -106,6 +128,70 @@ impl Source for Fixture {
             Details::Never => Box::pin(std::future::pending()),
         }
     }
+
+    fn keeps(&self) -> bool {
+        !matches!(self.kept, Kept::Nothing)
+    }
+
+    fn not_remembered(&self, _cluster: &str) -> Option<String> {
+        match self.kept {
+            Kept::Unreadable(why) => Some(format!("Not being remembered since 15:50:00 UTC, because {why}")),
+            _ => None,
+        }
+    }
+
+    fn history(
+        &self,
+        _cluster: &str,
+        subjects: &[Subject],
+        before: Option<Timestamp>,
+    ) -> Answer<'_, Result<History, String>> {
+        let subjects = subjects.to_vec();
+        self.kept_of(move |view| {
+            let mine = |event: &&Event| subjects.contains(&event.subject);
+            let earlier = |event: &&Event| before.is_none_or(|before| event.since.at < before);
+            let mut events: Vec<Event> = view.events.iter().filter(mine).filter(earlier).cloned().collect();
+            events.reverse();
+            History { more: before.is_none() && events.len() > 3, events, ..History::default() }
+        })
+    }
+
+    fn incidents(
+        &self,
+        _cluster: Option<&str>,
+        before: Option<Timestamp>,
+    ) -> Answer<'_, Result<Vec<Incident>, String>> {
+        self.kept_of(move |view| {
+            let earlier = before.is_none_or(|before| view.incident.opened.at < before);
+            Some(view.incident.clone()).into_iter().filter(|_| earlier).collect()
+        })
+    }
+
+    fn incident(&self, id: &str, moment: Option<Moment>) -> Answer<'_, Result<Option<IncidentView>, String>> {
+        let id = id.to_owned();
+        self.kept_of(move |view| {
+            let mut view = Some(view.clone()).filter(|view| view.incident.id.0 == id)?;
+            if let (Some(moment), Some((shown, _))) = (moment, &mut view.then) {
+                *shown = moment;
+            }
+            Some(view)
+        })
+    }
+}
+
+impl Fixture {
+    fn kept_of<T: Default + Send + 'static>(
+        &self,
+        read: impl FnOnce(&IncidentView) -> T,
+    ) -> Answer<'static, Result<T, String>> {
+        let answer = match &self.kept {
+            Kept::Nothing | Kept::Empty => Ok(T::default()),
+            Kept::Here(view) => Ok(read(view)),
+            Kept::Unreadable(why) => Err((*why).to_owned()),
+            Kept::Never => return Box::pin(std::future::pending()),
+        };
+        Box::pin(async move { answer })
+    }
 }
 
 /// An id that does not fit an address.
@@ -174,6 +260,7 @@ fn partition(number: i32) -> PartitionReport {
             format!("broker {leader} serves it, and holds the only replica")
         },
         since: gone.then(|| at("2026-11-29T15:48:31Z")),
+        since_after: None,
         expected_by: None,
         outlook: gone.then(|| "It will not heal by itself: broker 1 holds the only replica.".to_owned()),
         leader: (!gone).then_some(leader),
@@ -232,11 +319,13 @@ pub(super) fn published(name: &str) -> Published {
         cluster_id: Some("MkU3OEVBNTcwNTJENDM2Qk".to_owned()),
         observed_at: seen,
         watching_since,
+        pauses: Vec::new(),
         headline: Headline {
             status: Status::Stuck,
             sentence: "Broker 1 is gone: 5 groups are stuck".to_owned(),
             detail: "17 of 50 coordinators have no leader, and no other replica exists.".to_owned(),
             since: Some(at("2026-11-29T15:48:31Z")),
+            since_after: None,
         },
         racks: vec![RackReport {
             rack: "a".to_owned(),

@@ -3,6 +3,8 @@
 mod drill;
 mod findings;
 mod fixture;
+mod history;
+mod incidents;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -22,7 +24,7 @@ static ROUTE_COUNT: LazyLock<usize> = LazyLock::new(|| leptos_axum::generate_rou
 
 /// A page, and its HTTP status.
 async fn get(fixture: Fixture, path: &str) -> (StatusCode, String) {
-    assert_eq!(*ROUTE_COUNT, 9);
+    assert_eq!(*ROUTE_COUNT, 13);
     let source: Arc<dyn Source> = Arc::new(fixture);
     let options = LeptosOptions::builder().output_name("unstuck").site_pkg_dir("pkg/hash").build();
     let page = leptos_axum::render_app_async_with_context(
@@ -33,6 +35,13 @@ async fn get(fixture: Fixture, path: &str) -> (StatusCode, String) {
     let status = response.status();
     let body = to_bytes(response.into_body(), usize::MAX).await.expect("a page");
     (status, String::from_utf8(body.to_vec()).expect("a page is UTF-8"))
+}
+
+/// What an element of the page's head says.
+fn meta(page: &str, name: &str) -> Option<String> {
+    let tag = page.split("<meta ").find(|tag| tag.contains(&format!("name=\"{name}\"")))?;
+    let content = tag.split("content=\"").nth(1)?;
+    content.split('"').next().map(str::to_owned)
 }
 
 /// The text that a reader sees: what is in the body, without tags and scripts.

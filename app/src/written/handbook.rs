@@ -3,12 +3,16 @@
 use leptos::prelude::*;
 use unstuck_diagnosis::handbook::{self, BY_HAND, BY_HAND_ABOUT, Entry, INTRODUCTION, Part, Passage};
 
+use super::described;
 use crate::model::{Found, Missing, Seqs, Written};
 use crate::part::{Head, card, table};
 use crate::text::finding_href;
 
 /// A chapter in a list: slug, title, how bad.
 type Line = (&'static str, &'static str, &'static str);
+
+/// The largest sentence of the list.
+const HEADING: &str = "What Unstuck can find";
 
 /// All findings, and what to know before reading about one.
 pub(crate) fn all() -> Written {
@@ -27,10 +31,12 @@ pub(crate) fn all() -> Written {
     };
     Written {
         title: "Findings".to_owned(),
-        heading: "What Unstuck can find".to_owned(),
+        heading: HEADING.to_owned(),
         detail: "A chapter for each: what it means, when it opens and closes, what clients see, and the way out."
             .to_owned(),
         up: None,
+        tone: "s-look".to_owned(),
+        meta: described(HEADING),
         html: html.to_html(),
     }
 }
@@ -77,6 +83,8 @@ fn page(slug: &str, title: &str, passages: &[Passage], side: AnyView) -> Written
         heading: title.replace('`', ""),
         detail: slug.to_owned(),
         up: Some(("All findings".to_owned(), "/docs/findings".to_owned())),
+        tone: "s-look".to_owned(),
+        meta: described(&title.replace('`', "")),
         html: html.to_html(),
     }
 }
@@ -90,6 +98,7 @@ fn missing(slug: &str) -> Missing {
         heading: format!("No finding is called “{}”", unstuck_diagnosis::visible(slug)),
         sentence: "These are called much like it:".to_owned(),
         links,
+        unreadable: false,
     }
 }
 

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use unstuck_diagnosis::plan::{BrokerMoves, LeftOut, Plan, Refusal, Wish};
 use unstuck_diagnosis::{BrokerId, Published, visible};
 
+use super::described;
 use crate::model::{Found, Masthead, Missing, Written};
 use crate::part::{Head, card, remedies, table};
 use crate::text::{amount, api_href, broker_href, clock, cluster_href, partition_href, plan_href};
@@ -31,6 +32,8 @@ pub(crate) fn plan(published: &Published, plan: &str, broker: Option<&str>) -> F
     Found::Here(Written {
         title: format!("{} · {cluster}", title(wish)),
         up: Some((format!("cluster {cluster}"), cluster_href(cluster))),
+        tone: "s-look".to_owned(),
+        meta: described(&title(wish)),
         heading: title(wish),
         detail,
         html: match outcome {
@@ -117,5 +120,6 @@ fn missing(published: &Published, plan: &str) -> Missing {
         heading: format!("There is no plan “{}”", visible(plan)),
         sentence: "There are these:".to_owned(),
         links,
+        unreadable: false,
     }
 }
