@@ -73,6 +73,13 @@ pub fn stylesheet_path() -> String {
     format!("/style/{}/main.css", hash.unwrap_or_else(|| "none".to_owned()))
 }
 
+/// The stylesheet itself, for files that stand alone.
+#[must_use]
+pub(crate) fn stylesheet() -> String {
+    let file = Style::get("main.css");
+    file.map(|file| String::from_utf8_lossy(&file.data).into_owned()).unwrap_or_default()
+}
+
 /// The file with this path (`/pkg/…`, `/style/…`, `/favicon.svg`), if it is embedded.
 #[must_use]
 pub fn file(path: &str, request: &HeaderMap) -> Option<Response> {

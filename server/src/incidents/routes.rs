@@ -16,6 +16,7 @@ use unstuck_store::{Kind, Store, StoreError};
 use super::archive::ArchiveError;
 use super::{NAME_CAP, NOTE_CAP, archive, by_hand};
 use crate::api::{pairs, read_body};
+use crate::assets;
 use crate::problem::Problem;
 use crate::same_site::{Reached, header_text, of_this_site};
 use crate::watched::Watched;
@@ -32,7 +33,9 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/i/{id}/notes", post(note))
         .route("/i/{id}/acknowledge", post(acknowledge))
         .route("/i/{id}/release", post(release))
+        .route("/i/{id}/export.md", get(markdown))
         .route("/i/{id}/export.json", get(json))
+        .route("/i/{id}/export.html", get(html))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .with_state(watched)
 }
@@ -201,4 +204,24 @@ async fn json(
 ) -> Result<Response, Problem> {
     let archive = exported(&watched, &id_of(path)?, query.as_deref()).await?;
     Ok(file(&named(&archive, "json"), "application/json", axum::Json(archive)))
+}
+
+async fn markdown(
+    State(watched): State<Arc<Watched>>,
+    path: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let archive = exported(&watched, &id_of(path)?, query.as_deref()).await?;
+    let text = unstuck_app::incident_markdown(&archive.view());
+    Ok(file(&named(&archive, "md"), "text/markdown; charset=utf-8", text))
+}
+
+async fn html(
+    State(watched): State<Arc<Watched>>,
+    path: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let archive = exported(&watched, &id_of(path)?, query.as_deref()).await?;
+    let text = unstuck_app::incident_html(&archive.view(), &assets::stylesheet());
+    Ok(file(&named(&archive, "html"), "text/html; charset=utf-8", text))
 }

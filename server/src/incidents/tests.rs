@@ -127,6 +127,20 @@ async fn an_export_can_be_read_and_hides_names_if_asked_to() {
 }
 
 #[tokio::test]
+async fn an_export_is_a_draft_for_the_post_mortem_and_a_page_of_its_own() {
+    let site = Site::new().await;
+    let path = site.link().await;
+    for (ending, kind, expected) in [("md", "text/markdown", "## Timeline"), ("html", "text/html", "<!DOCTYPE html>")] {
+        let response = site.get(&format!("{path}/export.{ending}")).await;
+        assert!(response.headers()["content-type"].to_str().expect("text").starts_with(kind), "{ending}");
+        let text = text(response).await;
+        assert!(text.contains(expected) && text.contains("orders"), "{text}");
+        let hidden = crate::testing::text(site.get(&format!("{path}/export.{ending}?pseudonyms=true")).await).await;
+        assert!(!hidden.contains("orders") && hidden.contains("group-1-"), "{hidden}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_incident_or_not_from_here_is_refused() {
     let site = Site::new().await;
     let path = site.link().await;
