@@ -4,7 +4,29 @@ use std::fmt::Write;
 
 use super::{Book, Changes, Chronicle, Event, Happened, Incident, Moment, SETTLING_MS, Subject};
 use crate::memory::Memory;
+use crate::report::Status;
 use crate::sample::Sample;
+
+#[test]
+fn a_restart_of_a_second_keeps_since_when_it_is_so() {
+    let dead = Sample::kraft(3, 6, 1).group_on(0, "orders").later(1).gone(1).leaderless_after(1);
+    let died = dead.now();
+    let dead = dead.later(1);
+    let restarted = dead.now();
+    // The first look after the restart knows nothing yet.
+    let mut blind = dead.clone().later(1);
+    blind.memory = Memory::new(blind.now());
+    blind.memory.recall(dead.memory.without_groups());
+    for sight in blind.snapshot.brokers.values_mut() {
+        *sight = crate::snapshot::BrokerSight { address: sight.address.clone(), ..Default::default() };
+    }
+    let blind = blind.later(1);
+    assert_eq!(blind.report().headline.status, Status::Unknown);
+    let seen = Sample { snapshot: dead.snapshot, memory: blind.later(1).memory }.later(3);
+    let partition = &seen.report().partitions[0];
+    assert_eq!((partition.status, partition.since), (Status::Stuck, Some(died)));
+    assert!(seen.memory.pauses.iter().any(|pause| pause.from == restarted), "{:#?}", seen.memory.pauses);
+}
 
 /// A sample that is looked at again and again.
 struct Looks {

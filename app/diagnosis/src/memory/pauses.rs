@@ -30,7 +30,10 @@ impl Memory {
     pub fn recall(&mut self, earlier: Self) {
         if millis_between(self.watching_since, self.looked_until) < BEGINNING_MS {
             let members = self.groups.members.clone();
+            let begun = self.watching_since;
             *self = earlier;
+            // However short it was: first looks are incomplete again.
+            self.pause(Pause { from: self.looked_until, to: begun.max(self.looked_until) });
             for (group, seen) in members {
                 self.see_members(&group, seen);
             }
@@ -51,11 +54,16 @@ impl Memory {
 
     pub(super) fn learn_pause(&mut self, now: Timestamp) {
         if millis_between(self.looked_until, now) >= PAUSE_MS {
-            self.pauses.push(Pause { from: self.looked_until, to: now });
-            let excess = self.pauses.len().saturating_sub(PAUSES_CAP);
-            self.pauses.drain(..excess);
+            self.pause(Pause { from: self.looked_until, to: now });
         }
         self.looked_until = self.looked_until.max(now);
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        self.looked_until = pause.to;
+        self.pauses.push(pause);
+        let excess = self.pauses.len().saturating_sub(PAUSES_CAP);
+        self.pauses.drain(..excess);
     }
 
     /// Whether looks may still be incomplete because a pause has only just ended.
