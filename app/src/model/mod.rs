@@ -31,7 +31,7 @@ pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
 pub(crate) use transactional::{TransactionModel, TransactionalModel};
 pub(crate) use what_if::{Stops, WhatIf};
-pub(crate) use written::{About, Written, WrittenKey};
+pub(crate) use written::Written;
 
 /// How many findings a page shows at most.
 #[cfg(feature = "ssr")]

@@ -8,7 +8,7 @@ use unstuck_diagnosis::report::Status;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::{About, DetailsModel, GroupKey, GroupModel};
+use crate::model::{DetailsModel, GroupKey, GroupModel};
 use crate::part::{
     ClusterFindBox, Columns, PageTitle, SinceLine, WhatHappened, card, chain, could_not_card, group_id, group_table,
     inside, next_step, sentence_with_id, views_table, why_card,
@@ -34,10 +34,7 @@ pub(crate) fn GroupPage() -> impl IntoView {
         <ClusterFindBox cluster/>
         {live_page(both, |(cluster, key)| fetch::group(cluster, key), |model: &GroupModel| model.head.seqs(), show)}
         <Details both/>
-        <WhatHappened of=Memo::new(move |_| {
-            let (cluster, key) = both.get();
-            (cluster, About::Group(key))
-        })/>
+        <WhatHappened/>
     }
 }
 
