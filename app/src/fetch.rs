@@ -9,7 +9,7 @@ use crate::model::{
 };
 #[cfg(feature = "ssr")]
 use {
-    crate::model::{AboutCluster, Inside, Missing, Remembered, no_cluster},
+    crate::model::{AboutCluster, Inside, Missing, Remembered, no_cluster, nobody_to_ask},
     crate::source::Source,
     crate::text::cluster_href,
     crate::written::address::{About, WrittenKey},
@@ -146,7 +146,7 @@ pub(crate) async fn group_details(cluster: String, key: GroupKey) -> Result<Deta
     let (Some(group), Some(published)) = (group_of(&*source, &cluster, &key), source.published(&cluster)) else {
         return Ok(DetailsModel { answer: None });
     };
-    if let Some(why) = GroupModel::of(&published, &group).nobody_to_ask() {
+    if let Some(why) = nobody_to_ask(&published, &group) {
         return Ok(DetailsModel { answer: Some(Err(why)) });
     }
     let answer = match tokio::time::timeout(DETAILS_DEADLINE, source.group_detail(&cluster, &group)).await {

@@ -24,9 +24,9 @@ pub(crate) use broker::BrokerModel;
 pub(crate) use cluster::Remembered;
 pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
-#[cfg(feature = "ssr")]
-pub(crate) use group::unknown_group;
 pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Inside, Link, LinkState};
+#[cfg(feature = "ssr")]
+pub(crate) use group::{nobody_to_ask, unknown_group};
 pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
 pub(crate) use transactional::{TransactionModel, TransactionalModel};
