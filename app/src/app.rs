@@ -8,8 +8,7 @@ use leptos_router::{SsrMode, path};
 
 use crate::live::{Live, LiveMark, OldBanner};
 use crate::page::{
-    BrokerPage, ClusterIncidentsPage, ClusterPage, GroupPage, HandbookPage, HistoryPage, IncidentPage, IncidentsPage,
-    NoRoute, OverviewPage, PartitionPage, PlanPage, TransactionalPage,
+    BrokerPage, ClusterPage, GroupPage, NoRoute, OverviewPage, PartitionPage, TransactionalPage, WrittenPage,
 };
 use crate::part::{DrillBanner, copy_on_click};
 use crate::text::{cluster_href, path_segment};
@@ -43,13 +42,13 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/c/:cluster/t") view=TransactionalPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/p/:partition") view=PartitionPage ssr=SsrMode::Async/>
                     <Route path=path!("/c/:cluster/b/:broker") view=BrokerPage ssr=SsrMode::Async/>
-                    <Route path=path!("/c/:cluster/plans/:plan") view=PlanPage ssr=SsrMode::Async/>
-                    <Route path=path!("/c/:cluster/incidents") view=ClusterIncidentsPage ssr=SsrMode::Async/>
-                    <Route path=path!("/c/:cluster/history") view=HistoryPage ssr=SsrMode::Async/>
-                    <Route path=path!("/incidents") view=IncidentsPage ssr=SsrMode::Async/>
-                    <Route path=path!("/i/:id") view=IncidentPage ssr=SsrMode::Async/>
-                    <Route path=path!("/docs/findings") view=HandbookPage ssr=SsrMode::Async/>
-                    <Route path=path!("/docs/findings/:slug") view=HandbookPage ssr=SsrMode::Async/>
+                    <Route path=path!("/c/:cluster/plans/:plan") view=WrittenPage ssr=SsrMode::Async/>
+                    <Route path=path!("/c/:cluster/incidents") view=WrittenPage ssr=SsrMode::Async/>
+                    <Route path=path!("/c/:cluster/history") view=WrittenPage ssr=SsrMode::Async/>
+                    <Route path=path!("/incidents") view=WrittenPage ssr=SsrMode::Async/>
+                    <Route path=path!("/i/:id") view=WrittenPage ssr=SsrMode::Async/>
+                    <Route path=path!("/docs/findings") view=WrittenPage ssr=SsrMode::Async/>
+                    <Route path=path!("/docs/findings/:slug") view=WrittenPage ssr=SsrMode::Async/>
                 </Routes>
             </main>
         </Router>

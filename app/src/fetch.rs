@@ -4,14 +4,15 @@ use leptos::prelude::*;
 use leptos::server_fn::codec::Json;
 
 use crate::model::{
-    About, BrokerModel, ClusterModel, DetailsModel, Found, GroupKey, GroupModel, OverviewModel, PartitionModel,
-    TransactionModel, TransactionalModel, Written, WrittenKey,
+    BrokerModel, ClusterModel, DetailsModel, Found, GroupKey, GroupModel, OverviewModel, PartitionModel,
+    TransactionModel, TransactionalModel, Written,
 };
 #[cfg(feature = "ssr")]
 use {
-    crate::model::{AboutCluster, Inside, Missing, Remembered, no_cluster},
+    crate::model::{AboutCluster, Inside, Missing, Remembered, no_cluster, nobody_to_ask},
     crate::source::Source,
     crate::text::cluster_href,
+    crate::written::address::{About, WrittenKey},
     crate::written::history::{self, Of, time_of},
     crate::written::{incident, incidents},
     std::sync::Arc,
@@ -145,7 +146,7 @@ pub(crate) async fn group_details(cluster: String, key: GroupKey) -> Result<Deta
     let (Some(group), Some(published)) = (group_of(&*source, &cluster, &key), source.published(&cluster)) else {
         return Ok(DetailsModel { answer: None });
     };
-    if let Some(why) = GroupModel::of(&published, &group).nobody_to_ask() {
+    if let Some(why) = nobody_to_ask(&published, &group) {
         return Ok(DetailsModel { answer: Some(Err(why)) });
     }
     let answer = match tokio::time::timeout(DETAILS_DEADLINE, source.group_detail(&cluster, &group)).await {
@@ -188,20 +189,28 @@ pub(crate) async fn broker(cluster: String, broker: String) -> Result<Found<Brok
     with_cluster(&cluster, |published| BrokerModel::of(published, &broker))
 }
 
-/// What happened to something, as the HTML of a card; empty if nothing is kept.
+/// What happened to what the page at an address is about, as the HTML of a card; empty if nothing is kept.
 #[server(prefix = "/_page", endpoint = "happened", input = Json)]
-pub(crate) async fn happened(cluster: String, about: About) -> Result<String, ServerFnError> {
+pub(crate) async fn happened(address: String) -> Result<String, ServerFnError> {
     let source = source()?;
+    let Some((cluster, about)) = About::at(&address) else { return Ok(String::new()) };
     let Some(published) = source.published(&cluster).filter(|_| source.keeps()) else { return Ok(String::new()) };
     let Some(of) = asked_of(&*source, &published, &about) else { return Ok(String::new()) };
     let history = kept(HISTORY_DEADLINE, source.history(&cluster, &of.subjects(), None)).await;
     Ok(history::card_html(&cluster, &of, &history, published.report.observed_at))
 }
 
-/// A page that the server writes: of the handbook, a plan, an incident, history.
+/// The page at an address, of those that the server writes: of the handbook, a plan, an incident, history.
 #[server(prefix = "/_page", endpoint = "written", input = Json)]
-pub(crate) async fn written_page(key: WrittenKey) -> Result<Found<Written>, ServerFnError> {
+pub(crate) async fn written_page(address: String) -> Result<Found<Written>, ServerFnError> {
     let source = source()?;
+    let Some(key) = WrittenKey::at(&address) else {
+        return Ok(Found::Missing(Missing {
+            heading: "There is no page at this address".to_owned(),
+            links: vec![("all clusters".to_owned(), "/".to_owned())],
+            ..Missing::default()
+        }));
+    };
     let about = match &key {
         WrittenKey::Plan { cluster, .. } | WrittenKey::History { cluster, .. } => Some(cluster.clone()),
         WrittenKey::Incidents { cluster, .. } => cluster.clone(),

@@ -2,15 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_diagnosis::report::{
-    BootstrapReport, BrokerState, DataPartitionsReport, GroupCounts, Headline, OffsetsTopicReport, PlacementProof,
-    Status,
+    BootstrapReport, BrokerState, DataPartitionsReport, GroupCounts, Headline, OffsetsTopicReport, Status,
 };
 use unstuck_diagnosis::{BrokerId, PartitionId, Seq};
 #[cfg(feature = "ssr")]
 use {
     std::collections::BTreeSet,
     unstuck_diagnosis::Published,
-    unstuck_diagnosis::report::{BrokerReport, RackReport, Report},
+    unstuck_diagnosis::report::{BrokerReport, PlacementProof, RackReport, Report},
 };
 
 use super::{DRILL, DrillState, Evidence, Masthead, NextStep, Seqs, Stops, WhatIf};
@@ -49,8 +48,8 @@ pub(crate) struct ClusterModel {
     pub(crate) groups: GroupCounts,
     /// The offsets topic.
     pub(crate) topic: OffsetsTopicReport,
-    /// Whether groups live where the hash says.
-    pub(crate) placement: PlacementProof,
+    /// Whether groups live where the hash says, in a sentence.
+    pub(crate) proof: Option<String>,
     /// Partitions of other topics without a leader.
     pub(crate) data: DataPartitionsReport,
     /// Findings and gaps.
@@ -192,13 +191,27 @@ impl ClusterModel {
             racks: report.racks.iter().take(RACKS_CAP).map(RackLine::of).collect(),
             groups: report.groups.clone(),
             topic: report.offsets_topic.clone(),
-            placement: report.placement.clone(),
+            proof: proof(&report.placement),
             data,
             evidence: Evidence::of(report.findings.iter(), report.could_not_observe.iter()),
             bootstrap: report.bootstrap.iter().take(BROKERS_CAP).cloned().collect(),
             drill: drill.map(DrillState::capped),
             remembered: None,
         }
+    }
+}
+
+#[cfg(feature = "ssr")]
+fn proof(placement: &PlacementProof) -> Option<String> {
+    match placement {
+        PlacementProof::Certain { partition_count } => {
+            Some(format!("Groups live where their hash modulo {partition_count} says: proven."))
+        }
+        PlacementProof::Drift { sentence, .. }
+        | PlacementProof::Foreign { sentence }
+        | PlacementProof::Contradicted { sentence }
+        | PlacementProof::Unproven { sentence } => Some(sentence.clone()),
+        PlacementProof::NoTopic => None,
     }
 }
 

@@ -1,16 +1,17 @@
 //! One group: the verdict and the chain that leads to it.
 
 use serde::{Deserialize, Serialize};
-use unstuck_diagnosis::lookup::{GroupDetail, GroupLookup};
-use unstuck_diagnosis::report::BrokerState;
+use unstuck_diagnosis::lookup::{GroupDetail, SamePartitionGroups, Verdict};
+use unstuck_diagnosis::report::ViewReport;
+use unstuck_diagnosis::{GroupId, PartitionId};
 #[cfg(feature = "ssr")]
 use {
     super::{Found, Missing},
     crate::text::{cluster_href, ids, or_dash},
-    unstuck_diagnosis::lookup::Coordinator,
+    unstuck_diagnosis::Published,
+    unstuck_diagnosis::lookup::{Coordinator, GroupLookup},
     unstuck_diagnosis::placement::kafka_abs,
-    unstuck_diagnosis::report::{Finding, Shard, Status},
-    unstuck_diagnosis::{GroupId, Published},
+    unstuck_diagnosis::report::{BrokerState, Finding, Shard, Status},
 };
 
 use super::{Evidence, Masthead, NextStep};
@@ -31,12 +32,22 @@ pub(crate) enum GroupKey {
 pub(crate) struct GroupModel {
     /// Which cluster, seen when.
     pub(crate) head: Masthead,
-    /// The answer. Its findings and gaps are in `evidence`.
-    pub(crate) lookup: GroupLookup,
+    /// Its id.
+    pub(crate) group: GroupId,
+    /// The answer in one word and one sentence.
+    pub(crate) verdict: Verdict,
+    /// Its partition; `None` where that is withheld or not known.
+    pub(crate) partition: Option<PartitionId>,
+    /// Others on the same partition.
+    pub(crate) shared: SamePartitionGroups,
+    /// How many other partitions are in the same trouble.
+    pub(crate) also_hit_partitions: usize,
+    /// Each broker's own view of the partition.
+    pub(crate) views: Vec<ViewReport>,
+    /// What is known of the group itself, in words.
+    pub(crate) known: String,
     /// From the id to the coordinator's answer.
     pub(crate) chain: Vec<Link>,
-    /// How the leader's broker stands.
-    pub(crate) leader_state: Option<BrokerState>,
     /// What to do now.
     pub(crate) next: Option<NextStep>,
     /// Findings and gaps.
@@ -102,42 +113,47 @@ impl Inside {
 #[cfg(feature = "ssr")]
 impl GroupModel {
     pub(crate) fn of(published: &Published, group: &GroupId) -> Self {
-        let report = &published.report;
-        let mut lookup = published.lookup_one(group);
+        let lookup = published.lookup_one(group);
         let findings: Vec<Finding> = lookup.all_findings().into_iter().cloned().collect();
-        (lookup.findings, lookup.group_findings) = (Vec::new(), Vec::new());
-        let gaps = std::mem::take(&mut lookup.could_not_observe);
-        let members = lookup.known.members.take().filter(|_| lookup.known.remembered);
-        let leader_state = lookup
-            .coordinator
-            .as_ref()
-            .and_then(|coordinator| coordinator.leader.or(coordinator.last_leader))
-            .and_then(|leader| report.broker(leader))
-            .map(|broker| broker.state);
+        let members = lookup.known.members.as_ref().filter(|_| lookup.known.remembered);
         Self {
             head: Masthead::of(published),
-            chain: chain(&lookup, leader_state),
-            leader_state,
+            chain: chain(&lookup, leader_state(published, &lookup)),
             next: NextStep::among(&findings),
-            evidence: Evidence::of(findings.iter(), gaps.iter()),
+            evidence: Evidence::of(findings.iter(), lookup.could_not_observe.iter()),
             members: members
-                .map(|members| crate::written::history::remembered_members(&members, published.report.observed_at)),
-            lookup,
+                .map(|members| crate::written::history::remembered_members(members, published.report.observed_at)),
+            partition: lookup.placement.map(|placement| placement.partition),
+            group: lookup.group,
+            verdict: lookup.verdict,
+            shared: lookup.same_partition_groups,
+            also_hit_partitions: lookup.also_hit_partitions,
+            views: lookup.views,
+            known: lookup.known.sentence,
         }
     }
+}
 
-    /// Why there is nobody who could tell more about the group; `None` if there is somebody to ask.
-    pub(crate) fn nobody_to_ask(&self) -> Option<String> {
-        match &self.lookup.coordinator {
-            None => Some("Its coordinator is not known, so nobody can be asked about its members.".to_owned()),
-            Some(coordinator) => match (coordinator.leader, self.leader_state) {
-                (None, _) => Some("Its partition has no leader, so nobody can be asked about its members.".to_owned()),
-                (Some(leader), Some(BrokerState::Gone | BrokerState::Hung | BrokerState::Late)) => {
-                    Some(format!("Broker {leader} does not answer, so nobody can be asked about its members."))
-                }
-                (Some(_), _) => None,
-            },
-        }
+/// How the broker stands that leads a group's partition, or led it last.
+#[cfg(feature = "ssr")]
+fn leader_state(published: &Published, lookup: &GroupLookup) -> Option<BrokerState> {
+    let coordinator = lookup.coordinator.as_ref()?;
+    published.report.broker(coordinator.leader.or(coordinator.last_leader)?).map(|broker| broker.state)
+}
+
+/// Why there is nobody who could tell more about a group; `None` if there is somebody to ask.
+#[cfg(feature = "ssr")]
+pub(crate) fn nobody_to_ask(published: &Published, group: &GroupId) -> Option<String> {
+    let lookup = published.lookup_one(group);
+    match &lookup.coordinator {
+        None => Some("Its coordinator is not known, so nobody can be asked about its members.".to_owned()),
+        Some(coordinator) => match (coordinator.leader, leader_state(published, &lookup)) {
+            (None, _) => Some("Its partition has no leader, so nobody can be asked about its members.".to_owned()),
+            (Some(leader), Some(BrokerState::Gone | BrokerState::Hung | BrokerState::Late)) => {
+                Some(format!("Broker {leader} does not answer, so nobody can be asked about its members."))
+            }
+            (Some(_), _) => None,
+        },
     }
 }
 

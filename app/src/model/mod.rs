@@ -24,14 +24,14 @@ pub(crate) use broker::BrokerModel;
 pub(crate) use cluster::Remembered;
 pub(crate) use cluster::{BrokerLine, Cell, ClusterModel, MapRow, RackLine};
 pub use drill::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
-#[cfg(feature = "ssr")]
-pub(crate) use group::unknown_group;
 pub(crate) use group::{DetailsModel, GroupKey, GroupModel, Inside, Link, LinkState};
+#[cfg(feature = "ssr")]
+pub(crate) use group::{nobody_to_ask, unknown_group};
 pub(crate) use overview::{ClusterLine, OverviewModel};
 pub(crate) use partition::PartitionModel;
 pub(crate) use transactional::{TransactionModel, TransactionalModel};
 pub(crate) use what_if::{Stops, WhatIf};
-pub(crate) use written::{About, Written, WrittenKey};
+pub(crate) use written::Written;
 
 /// How many findings a page shows at most.
 #[cfg(feature = "ssr")]

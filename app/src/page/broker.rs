@@ -6,7 +6,7 @@ use unstuck_diagnosis::report::BrokerState;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::{About, BrokerModel};
+use crate::model::BrokerModel;
 use crate::part::{
     ClusterFindBox, Columns, Frame, WhatHappened, before_you_stop, broker_links, card, cells, could_not_card, framed,
     group_table, legend, next_step, why_card,
@@ -28,7 +28,7 @@ pub(crate) fn BrokerPage() -> impl IntoView {
             |model: &BrokerModel| model.head.seqs(),
             show,
         )}
-        <WhatHappened of=Memo::new(move |_| (cluster.get(), About::Broker(broker.get())))/>
+        <WhatHappened/>
     }
 }
 

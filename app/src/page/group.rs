@@ -8,7 +8,7 @@ use unstuck_diagnosis::report::Status;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::{About, DetailsModel, GroupKey, GroupModel};
+use crate::model::{DetailsModel, GroupKey, GroupModel};
 use crate::part::{
     ClusterFindBox, Columns, PageTitle, SinceLine, WhatHappened, card, chain, could_not_card, group_id, group_table,
     inside, next_step, sentence_with_id, views_table, why_card,
@@ -34,21 +34,16 @@ pub(crate) fn GroupPage() -> impl IntoView {
         <ClusterFindBox cluster/>
         {live_page(both, |(cluster, key)| fetch::group(cluster, key), |model: &GroupModel| model.head.seqs(), show)}
         <Details both/>
-        <WhatHappened of=Memo::new(move |_| {
-            let (cluster, key) = both.get();
-            (cluster, About::Group(key))
-        })/>
+        <WhatHappened/>
     }
 }
 
 fn show(model: GroupModel) -> AnyView {
-    let GroupModel { head, lookup, chain: links, next, evidence, members, .. } = model;
-    let verdict = lookup.verdict;
-    let title = format!("{}: {} · {} · Unstuck", status_word(verdict.status), lookup.group.visible(), head.cluster);
-    let partition = lookup.placement.as_ref().map(|placement| placement.partition);
-    let shared = lookup.same_partition_groups;
-    let also_hit = (lookup.also_hit_partitions > 0).then(|| {
-        let others = count(lookup.also_hit_partitions, "other partition");
+    let GroupModel { head, group, verdict, partition, shared, also_hit_partitions, views, known, .. } = model;
+    let (links, next, evidence, members) = (model.chain, model.next, model.evidence, model.members);
+    let title = format!("{}: {} · {} · Unstuck", status_word(verdict.status), group.visible(), head.cluster);
+    let also_hit = (also_hit_partitions > 0).then(|| {
+        let others = count(also_hit_partitions, "other partition");
         match verdict.status {
             Status::Stuck | Status::Recovering => format!("Also hit: {others}."),
             _ => format!("The same holds for {others}."),
@@ -89,7 +84,7 @@ fn show(model: GroupModel) -> AnyView {
         <PageTitle text=title/>
         <Meta name="description" content=verdict.sentence.clone()/>
         <section class=format!("headline {}", status_class(verdict.status))>
-            <h1 aria-live="polite">{sentence_with_id(&verdict.sentence, &lookup.group)}</h1>
+            <h1 aria-live="polite">{sentence_with_id(&verdict.sentence, &group)}</h1>
             <p class="detail">
                 {verdict.outlook.clone().map(|outlook| format!("{outlook} "))}
                 {also_hit}
@@ -104,16 +99,16 @@ fn show(model: GroupModel) -> AnyView {
         </section>
         <div class=layout>
             {next_step(next)}
-            {chain(links, &lookup.group)}
+            {chain(links, &group)}
             <div class="main-col">
-                {(!lookup.views.is_empty()).then(|| card(&views_title, views_table(&head, lookup.views)))}
+                {(!views.is_empty()).then(|| card(&views_title, views_table(&head, views)))}
                 {why_card(&head, &evidence)}
             </div>
             <div class="side-col">
                 {shared_card}
                 {card("What is known of the group", view! {
-                    <p>{group_id(&lookup.group)}</p>
-                    <p class="soft">{lookup.known.sentence}</p>
+                    <p>{group_id(&group)}</p>
+                    <p class="soft">{known}</p>
                     {members.map(|members| view! { <p class="soft">{members}</p> })}
                 })}
                 {could_not_card(&evidence)}

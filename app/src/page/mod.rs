@@ -23,7 +23,7 @@ pub(crate) use missing::NoRoute;
 pub(crate) use overview::OverviewPage;
 pub(crate) use partition::PartitionPage;
 pub(crate) use transactional::TransactionalPage;
-pub(crate) use written::{ClusterIncidentsPage, HandbookPage, HistoryPage, IncidentPage, IncidentsPage, PlanPage};
+pub(crate) use written::WrittenPage;
 
 use crate::live::use_live;
 use crate::model::{Found, Seqs};

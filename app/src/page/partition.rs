@@ -6,7 +6,7 @@ use unstuck_diagnosis::report::Status;
 use super::{live_page, param};
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::{About, PartitionModel};
+use crate::model::PartitionModel;
 use crate::part::{
     ClusterFindBox, Columns, Frame, WhatHappened, broker_links, card, could_not_card, framed, group_table, next_step,
     views_table, why_card,
@@ -28,7 +28,7 @@ pub(crate) fn PartitionPage() -> impl IntoView {
             |model: &PartitionModel| model.head.seqs(),
             show,
         )}
-        <WhatHappened of=Memo::new(move |_| (cluster.get(), About::Partition(partition.get())))/>
+        <WhatHappened/>
     }
 }
 

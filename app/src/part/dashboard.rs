@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos_meta::Meta;
 use unstuck_diagnosis::report::{
-    BootstrapReport, DataPartitionsReport, GroupCounts, OffsetsTopicReport, PlacementProof, Status, TopicPresence,
+    BootstrapReport, DataPartitionsReport, GroupCounts, OffsetsTopicReport, Status, TopicPresence,
 };
 
 use super::{
@@ -28,7 +28,7 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
         racks,
         groups,
         topic,
-        placement,
+        proof,
         data,
         evidence,
         bootstrap,
@@ -65,7 +65,7 @@ pub(crate) fn dashboard(model: ClusterModel, own: &str) -> AnyView {
                 {why_card(&head, &evidence)}
             </div>
             <div class="side-col">
-                {topic_card(&head, topic, placement)}
+                {topic_card(&head, topic, proof)}
                 {groups_card(&groups)}
                 <div class="for-colleagues" inner_html=for_colleagues></div>
                 {could_not_card(&evidence)}
@@ -152,7 +152,7 @@ fn if_it_stops(what: Option<(Stops, String)>) -> AnyView {
     }
 }
 
-fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementProof) -> AnyView {
+fn topic_card(head: &Masthead, topic: OffsetsTopicReport, proof: Option<String>) -> AnyView {
     let factor = match (topic.presence, topic.replication_factor, topic.max_replication_factor) {
         (TopicPresence::Present, Some(least), Some(most)) if most != least => Some(format!("RF {least} to {most}")),
         (TopicPresence::Present, Some(least), _) => Some(format!("RF {least}")),
@@ -163,16 +163,6 @@ fn topic_card(head: &Masthead, topic: OffsetsTopicReport, placement: PlacementPr
     let spare = topic.replication_factor.zip(topic.min_insync_replicas).map(|(factor, min)| factor.saturating_sub(min));
     let spare_class = if spare == Some(0) && topic.wanted_replication_factor > 1 { "bad" } else { "" };
     let without_leader = if topic.without_leader > 0 { "bad" } else { "" };
-    let proof = match placement {
-        PlacementProof::Certain { partition_count } => {
-            Some(format!("Groups live where their hash modulo {partition_count} says: proven."))
-        }
-        PlacementProof::Drift { sentence, .. }
-        | PlacementProof::Foreign { sentence }
-        | PlacementProof::Contradicted { sentence }
-        | PlacementProof::Unproven { sentence } => Some(sentence),
-        PlacementProof::NoTopic => None,
-    };
     let facts = (topic.presence == TopicPresence::Present).then(|| {
         view! {
             <dl class="facts">

@@ -1,26 +1,21 @@
 //! What happened to the thing that a page is about. The server writes it; it never holds up the verdict.
 
 use leptos::prelude::*;
+use leptos_router::hooks::{use_location, use_params_map};
 
 use super::card;
 use crate::fetch;
 use crate::live::use_live;
-use crate::model::About;
 
 /// How many looks at details lie between two of what happened.
 const TICKS: u32 = 6;
 
 /// The card, loaded on its own.
 #[component]
-pub(crate) fn WhatHappened(
-    /// The cluster, and what of it.
-    of: Memo<(String, About)>,
-) -> impl IntoView {
-    let live = use_live();
-    let told = Resource::new(
-        move || (of.get(), live.details_tick() / TICKS),
-        |((cluster, about), _)| fetch::happened(cluster, about),
-    );
+pub(crate) fn WhatHappened() -> impl IntoView {
+    let (live, address) = (use_live(), page_address());
+    let told =
+        Resource::new(move || (address.get(), live.details_tick() / TICKS), |(address, _)| fetch::happened(address));
     view! {
         <Transition>
             {move || Suspend::new(async move {
@@ -29,4 +24,15 @@ pub(crate) fn WhatHappened(
             })}
         </Transition>
     }
+}
+
+/// The address of the page, path and query, as long as it is this page. The server knows what it means.
+pub(crate) fn page_address() -> Memo<String> {
+    let (location, params) = (use_location(), use_params_map());
+    Memo::new(move |_| {
+        // The path of the page that one goes to next is no news for this one.
+        params.track();
+        let search = location.search.get();
+        location.pathname.with_untracked(|path| format!("{path}?{}", search.trim_start_matches('?')))
+    })
 }

@@ -28,7 +28,7 @@ pub(crate) use evidence::{could_not_card, findings_of, why_card};
 pub(crate) use find::{ClusterFindBox, FindBox};
 pub(crate) use frame::{Frame, framed};
 pub(crate) use groups::{Columns, group_table};
-pub(crate) use happened::WhatHappened;
+pub(crate) use happened::{WhatHappened, page_address};
 pub(crate) use inside::inside;
 pub(crate) use map::{cells, legend, map_card};
 pub(crate) use remedy::{avoided, coded, command, copy_on_click, next_step, remedies};

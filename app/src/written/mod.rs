@@ -1,5 +1,6 @@
 //! Pages that are written on the server alone, as HTML.
 
+pub(crate) mod address;
 pub(crate) mod export;
 pub(crate) mod handbook;
 pub(crate) mod history;
