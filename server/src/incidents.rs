@@ -21,7 +21,7 @@ pub(crate) const PAGE: u32 = 100;
 /// How many findings of something are shown.
 const FINDINGS: u32 = 50;
 /// How long the name of a person may be, in characters.
-pub(crate) const NAME_CAP: usize = 80;
+pub(crate) const NAME_CAP: usize = 100;
 /// How long a note may be, in bytes.
 pub(crate) const NOTE_CAP: usize = 16 * 1024;
 
