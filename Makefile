@@ -54,7 +54,8 @@ truth: need-rust ## Measure how right Unstuck is about 64 public incidents (docs
 	$(TARGET)/debug/unstuck drill --truth
 
 .PHONY: bench
-bench: build ## Measure a release build against real brokers
+bench: build ## Measure a release build against real brokers, and the store
+	$(CARGO) run --workspace --release --example measure
 	$(TARGET)/release/bench
 
 .PHONY: fmt

@@ -229,20 +229,29 @@ impl Memory {
     pub fn note(&mut self, report: &Report) {
         let resuming = self.resuming(report.observed_at);
         for partition in &report.partitions {
-            // The first looks after a pause do not know yet; that is no news.
-            if resuming && partition.status == Status::Unknown {
+            let memory = self.partitions.entry(partition.partition).or_default();
+            if resuming && no_news(memory.verdict.as_ref(), partition.status) {
                 continue;
             }
-            let memory = self.partitions.entry(partition.partition).or_default();
             memory.verdict = Some(status_after(memory.verdict.as_ref(), partition.status, report.observed_at));
         }
         if let PlacementProof::Certain { partition_count } = report.placement {
             self.placement_proven_for = Some(partition_count);
         }
-        if resuming && report.headline.status == Status::Unknown && self.headline.is_some() {
+        if resuming && no_news(self.headline.as_ref(), report.headline.status) {
             return;
         }
         self.headline = Some(status_after(self.headline.as_ref(), report.headline.status, report.observed_at));
+    }
+}
+
+/// Whether a verdict right after a pause tells nothing new: the first looks do not know yet, and what they cannot reach may
+/// seem to be about to recover.
+fn no_news(before: Option<&StatusSince>, status: Status) -> bool {
+    match before.map(|before| before.status) {
+        None => false,
+        Some(Status::Stuck) => matches!(status, Status::Unknown | Status::Recovering),
+        Some(_) => status == Status::Unknown,
     }
 }
 

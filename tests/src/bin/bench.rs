@@ -14,6 +14,8 @@ use unstuck_tests::server::{UnstuckServer, unstuck};
 const KILLS: usize = 20;
 /// Starts of the server, and of the command line.
 const STARTS: usize = 10;
+/// Requests of one page.
+const PAGES: usize = 20;
 /// Requests per second, open loop: each is sent when its time has come, whether or not earlier ones are answered.
 const RATE: u32 = 1_000;
 /// For how long.
@@ -24,6 +26,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[tokio::main]
 async fn main() -> Result<()> {
     drills().await?;
+    incident_page().await?;
     if std::env::args().nth(1).as_deref() == Some("drills") {
         return Ok(());
     }
@@ -65,6 +68,47 @@ async fn drills() -> Result<()> {
     println!("With the app looking at it, all groups are listed after {}; ", millis(begun.elapsed()));
     tokio::time::sleep(Duration::from_secs(35)).await;
     println!("two wide looks later both together have {:.1} MB.\n", mega(watched.resident_bytes()?));
+    Ok(())
+}
+
+/// How long the page of an incident takes in which thousands of groups stand still: five of fifty brokers are stopped, and
+/// with them all replicas of six of a hundred partitions.
+async fn incident_page() -> Result<()> {
+    let watched = UnstuckServer::drill("large").await?;
+    let begun = Instant::now();
+    while watched.report().await?.groups.total < 100_000 {
+        ensure!(begun.elapsed() < LIMIT, "the groups of the drill are not listed");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for broker in 1..=5 {
+        let stop = watched
+            .request(reqwest::Method::POST, "/api/v1/drill")
+            .json(&serde_json::json!({"apply": {"stop": broker}}));
+        stop.send().await?.error_for_status()?;
+    }
+    let (id, stuck) = loop {
+        ensure!(begun.elapsed() < 2 * LIMIT, "no incident has thousands of groups");
+        let list = watched.json("/api/v1/incidents").await?;
+        let worst =
+            list["incidents"].as_array().and_then(|all| all.iter().max_by_key(|one| one["stuck_groups"].as_u64()));
+        let stuck = worst.and_then(|one| one["stuck_groups"].as_u64()).unwrap_or_default();
+        if let Some(id) = worst.and_then(|one| one["id"].as_str()).filter(|_| stuck >= 5_000) {
+            break (id.to_owned(), stuck);
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    let (mut pages, mut bytes) = (Vec::new(), 0);
+    for _ in 0..PAGES {
+        let asked = Instant::now();
+        bytes = watched.html(&format!("/i/{id}")).await?.len();
+        pages.push(asked.elapsed());
+    }
+    println!(
+        "| page of an incident in which {stuck} of 100,000 groups stand still, {PAGES} times | min | median | p90 | max |"
+    );
+    println!("|---|---|---|---|---|");
+    println!("{}", row(&format!("`/i/…`, {} kB", bytes / 1_000), &mut pages));
+    println!();
     Ok(())
 }
 
