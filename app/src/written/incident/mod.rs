@@ -90,9 +90,9 @@ pub(super) fn html(view: &IncidentView, medium: Medium) -> String {
         {cut}
     };
     let main = view! {
-        {groups::card_of(view)}
         {card("What happened", happened)}
         {notes::notes_card(view, near, medium)}
+        {groups::card_of(view)}
     };
     let side = view! {
         {(medium == Medium::Page).then(|| notes::looked_after_card(&view.incident, near))}
