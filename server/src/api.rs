@@ -1,6 +1,8 @@
-//! The JSON API, version 1. Each answer is made from the one value that was published last; nothing here waits for Kafka.
+//! The JSON API, version 1. Each answer is made from the one value that was published last; nothing but a look inside of a
+//! group waits for Kafka.
 
 mod body;
+mod detail;
 mod findings;
 mod groups;
 mod incidents;
@@ -29,6 +31,7 @@ use crate::problem::Problem;
 use crate::watched::Watched;
 
 pub(crate) use body::read as read_body;
+pub use detail::DetailAnswer;
 pub use groups::{GROUPS_LIMIT, GroupList};
 pub use incidents::{HistoryAnswer, IncidentList};
 pub(crate) use params::{none as no_parameters, pairs};
@@ -98,6 +101,7 @@ pub(crate) fn router(watched: Arc<Watched>) -> Router {
         .route("/v1/clusters", get(clusters))
         .route("/v1/clusters/{cluster}", get(report))
         .route("/v1/clusters/{cluster}/lookup", get(lookup).post(lookup_by_post))
+        .route("/v1/clusters/{cluster}/detail", get(detail::detail))
         .route("/v1/clusters/{cluster}/groups", get(groups::groups))
         .route("/v1/clusters/{cluster}/transactional-ids", get(transactional_ids::transactional_ids))
         .route("/v1/clusters/{cluster}/coordinators", get(coordinators))

@@ -326,3 +326,13 @@ async fn a_plan_has_no_other_files() {
     assert_eq!((status, word.as_str()), (404, "unknown-file"));
     assert_eq!(problem.allowed, ["raise.json", "rollback.json"]);
 }
+
+#[tokio::test]
+async fn a_look_inside_says_why_nobody_could_be_asked() {
+    let answer = json_of("/api/v1/clusters/production/detail?group=my-group").await;
+    assert_eq!(answer["lookup"], json_of("/api/v1/clusters/production/lookup?group=my-group").await["results"][0]);
+    assert_eq!((&answer["detail"], &answer["could_not_ask"]), (&Value::Null, &json!("nobody answers in tests")));
+    refused("/api/v1/clusters/production/detail", 400, "no-group").await;
+    refused("/api/v1/clusters/production/detail?group=a&group=b", 400, "too-many-groups").await;
+    refused("/api/v1/clusters/elsewhere/detail?group=a", 404, "unknown-cluster").await;
+}

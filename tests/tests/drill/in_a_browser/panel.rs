@@ -1,5 +1,6 @@
 //! A browser on `unstuck drill broker-lost`: every page says that it is a drill, and its switches work; findings lead to
-//! their chapters. What is checked: `end2end/drill.test.mjs`, `end2end/findings.test.mjs`.
+//! their chapters, and incidents have links. What is checked: `end2end/drill.test.mjs`, `findings.test.mjs` and
+//! `incidents.test.mjs` there.
 
 use anyhow::{Context, Result, ensure};
 use unstuck_tests::jars::workspace_folder;
@@ -13,6 +14,11 @@ async fn the_switches_work() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn findings_lead_to_their_chapters() -> Result<()> {
     npm_run("findings").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn incidents_have_links() -> Result<()> {
+    npm_run("incidents").await
 }
 
 /// Runs a script of `end2end/package.json` against a drill of its own.
