@@ -4,6 +4,8 @@ pub mod archive;
 mod pseudonyms;
 pub(crate) mod routes;
 
+pub(crate) use pseudonyms::Names;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
