@@ -290,7 +290,7 @@ async fn import(file: &Path, store: &StoreArgs, environment: &Environment) -> Re
     let fits = (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if !fits {
         return Err(Failure::usage(format!(
-            "{}: its id {:?} cannot be part of a link\n  Unstuck makes ids of letters and digits.\n  Export the incident \
+            "{}: its id \"{}\" cannot be part of a link\n  Unstuck makes ids of letters and digits.\n  Export the incident \
              again from where it comes from",
             file.display(),
             visible(id)

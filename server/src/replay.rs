@@ -65,3 +65,6 @@ pub(crate) async fn run(files: &[PathBuf], listen: Option<&str>, environment: &E
     served.map_err(|error| Failure { code: EXIT_SOFTWARE, message: error.to_string() })?;
     Ok(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,7 +164,10 @@ fn parse(text: &[u8], pieces: &mut Vec<Piece>) -> Result<(), WrongFile> {
         let Some(format) = head.format else {
             return Err(WrongFile::NotOurs("it names no format".to_owned()));
         };
-        if head.kind.is_some() {
+        if let Some(kind) = head.kind {
+            if kind != archive::KIND {
+                return Err(WrongFile::NotOurs(format!("it calls itself {kind:?}")));
+            }
             let incident = archive::read(document).map_err(|error| match error {
                 ArchiveError::Newer(format) => WrongFile::Newer(format),
                 ArchiveError::NoArchive(why) => WrongFile::Damaged(why),
