@@ -90,7 +90,7 @@ const SERVE_HELP: &str = "\
 Examples:
   unstuck serve --bootstrap-servers a:9092,b:9092
   unstuck serve --config unstuck.toml --listen 0.0.0.0:8080
-  unstuck serve --replay unstuck-production-20260101-021500.json.gz     a recording, without any cluster
+  unstuck serve --replay seen.json.gz                a recording, without any cluster
 
 Pages and API have no login: listen on another address than loopback only where whoever reaches it may read group names.
 
@@ -109,8 +109,8 @@ Then, without the cluster:
   unstuck diagnose seen.json.gz --group my-group
   unstuck serve --replay seen.json.gz
 
-The file holds names of groups, topics, brokers and hosts, and no messages, offsets or passwords. With --pseudonyms
-groups, clients and hosts have made-up names; the files of one cluster do not share them.
+The file holds names of groups, topics, brokers and hosts; no messages, committed offsets or
+passwords. With --pseudonyms groups, clients and hosts have made-up names, others in each file.
 
 Exit code:
   0  written

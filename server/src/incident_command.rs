@@ -35,9 +35,9 @@ Examples:
   unstuck incident show 3f2a…
   unstuck incident export 3f2a… --pseudonyms --out for-the-ticket.json
   unstuck incident export 3f2a… --server http://unstuck.example:8080
-  unstuck incident import incident-2026-01-01-0215.json
-  unstuck diagnose incident-2026-01-01-0215.json          what would be said now?
-  unstuck drill --from-incident incident-2026-01-01-0215.json     the same outage, for training
+  unstuck incident import incident.json
+  unstuck diagnose incident.json                  what would be said now?
+  unstuck drill --from-incident incident.json     the same outage, for training
 
 Exit code:
   0  done

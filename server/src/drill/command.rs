@@ -20,7 +20,7 @@ Examples:
   unstuck drill ctl next                   the next step of the drill that runs
   unstuck drill ctl stop 1                 kills broker 1 of it
   unstuck drill --check ./ours.toml        whether Unstuck says what the scenario expects
-  unstuck drill --from-incident incident-2026-01-01-0215.json --out last-night.toml     an outage, for training
+  unstuck drill --from-incident incident.json --out last-night.toml     an outage, for training
 
 Brokers listen on 127.0.0.1 alone. Kafka's own tools can be used on them, and heal them or make it worse.";
 
@@ -29,12 +29,12 @@ Examples:
   unstuck diagnose broker-lost
   unstuck diagnose broker-lost --step 'broker 1 dies' --group orders
   unstuck diagnose ./ours.toml --json | jq .headline
-  unstuck diagnose unstuck-production-20260101-021500.json.gz --group orders     a snapshot
-  unstuck diagnose incident-2026-01-01-0215.json                                 an incident: what would be said now?
-  unstuck diagnose incident-2026-01-01-0215.json --step opening --as-said        what was said then
+  unstuck diagnose seen.json.gz --group orders                 a snapshot
+  unstuck diagnose incident.json                               what would be said now?
+  unstuck diagnose incident.json --step opening --as-said      what was said then
 
-A file is explained without a cluster, by today's rules. Where they say something else than was said then, a line
-says so.
+A file is explained without a cluster, by today's rules. A line tells what was said then, if that
+was something else.
 
 Exit code: as of lookup, by the worst of what was looked at.";
 
@@ -178,7 +178,8 @@ pub(crate) fn run(arguments: DrillArgs, environment: &Environment) -> Result<u8,
 /// What to diagnose.
 #[derive(Debug, Args)]
 pub(crate) struct DiagnoseArgs {
-    /// A scenario by its name, or the path of one of your own (.toml); or a snapshot, a recording, an exported incident
+    /// A scenario by its name, or the path of one of your own (.toml); or a snapshot, a recording, an exported incident;
+    /// `-` is one of these on standard input
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenario: String,
     /// Until which step the scenario is played; of an incident opening, worst or closing; of a recording the number of

@@ -79,6 +79,9 @@ pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result
 
 /// Whether a file in which was kept what was seen is meant, and no scenario: by what is in it, as far as it is there.
 fn is_kept(name: &str) -> bool {
+    if name == "-" {
+        return true;
+    }
     let (path, scenario) = (Path::new(name), shipped::names().iter().any(|known| known == name));
     if scenario || path.extension().is_some_and(|extension| extension == "toml") {
         return false;

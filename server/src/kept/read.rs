@@ -81,13 +81,17 @@ impl WrongFile {
     }
 }
 
-/// Reads a file.
+/// Reads a file; `-` is standard input.
 ///
 /// # Errors
 /// In three lines for people.
 pub(crate) fn read_file(path: &Path) -> Result<Kept, Failure> {
     let unreadable = |error: std::io::Error| WrongFile::Unreadable(error.to_string()).failure(path);
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(unreadable)?)
+    };
     let mut bytes = Vec::new();
     file.take(UNPACKED_LIMIT as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     read(&bytes).map_err(|wrong| wrong.failure(path))

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use unstuck_diagnosis::Published;
 use unstuck_diagnosis::history::Frozen;
 use unstuck_diagnosis::report::{BrokerState, Status};
@@ -36,8 +37,8 @@ impl Taking {
         Self { out, names: pseudonyms.then(Names::default), moments: 0 }
     }
 
-    /// Adds a moment. It is whole in the file, or not there.
-    pub(crate) fn add(&mut self, published: &Published) -> Result<(), Failure> {
+    /// Adds a moment: it is whole in the file, or not there. False if whoever reads it wants no more.
+    pub(crate) fn add(&mut self, published: &Published) -> Result<bool, Failure> {
         let failed = |what: &dyn std::fmt::Display| Failure {
             code: EXIT_SOFTWARE,
             message: format!("what was seen cannot be written: {what}"),
@@ -47,9 +48,13 @@ impl Taking {
             frozen = names.hide(&frozen).map_err(|error| failed(&error))?;
         }
         let bytes = write_frozen(&frozen).map_err(|error| failed(&error))?;
-        end_of_output(self.out.write_all(&bytes).and_then(|()| self.out.flush()))?;
+        let written = self.out.write_all(&bytes).and_then(|()| self.out.flush());
+        if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            return Ok(false);
+        }
+        written.map_err(|error| failed(&error))?;
         self.moments += 1;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -69,9 +74,15 @@ pub(crate) async fn snapshot(arguments: SnapshotArgs, environment: Environment) 
     let mut taking = Taking::new(out, arguments.pseudonyms);
     let collector = Collector::start(cluster);
     let mut looking = Looking::new(&collector);
+    let shutdown = CancellationToken::new();
+    crate::cli::end_on_signal(&shutdown)?;
     let began = Instant::now();
-    looking.until_clear(|published| published.report.headline.status, arguments.timeout).await;
-    let result = record(&mut taking, &mut looking, &arguments, began).await;
+    tokio::select! {
+        // What was seen by then is written.
+        () = shutdown.cancelled() => {}
+        () = looking.until_clear(|published| published.report.headline.status, arguments.timeout) => {}
+    }
+    let result = record(&mut taking, &mut looking, &arguments, began, &shutdown).await;
     let last = looking.into_newest();
     let _ = tokio::time::timeout(Duration::from_millis(100), collector.shutdown()).await;
     result?;
@@ -89,20 +100,24 @@ async fn record(
     looking: &mut Looking<'_>,
     arguments: &SnapshotArgs,
     began: Instant,
+    shutdown: &CancellationToken,
 ) -> Result<(), Failure> {
-    taking.add(looking.newest())?;
+    let mut wanted = taking.add(looking.newest())?;
     let Some(every) = arguments.every else { return Ok(()) };
     let end = arguments.minutes.map(|minutes| began + minutes);
-    let shutdown = tokio_util::sync::CancellationToken::new();
-    crate::cli::end_on_signal(&shutdown)?;
+    let mut last = looking.newest().seq.clone();
     let mut next = Instant::now() + every;
-    while end.is_none_or(|end| next <= end) {
+    while wanted && end.is_none_or(|end| next <= end) {
         tokio::select! {
             () = shutdown.cancelled() => break,
             () = looking.until(next) => {}
         }
-        taking.add(looking.newest())?;
         next += every;
+        // Nothing was heard since the last one.
+        if looking.newest().seq != last {
+            last = looking.newest().seq.clone();
+            wanted = taking.add(looking.newest())?;
+        }
     }
     Ok(())
 }
