@@ -21,8 +21,8 @@
     button("play").hidden = now.playing;
     button("pause").hidden = !now.playing;
     // The button that was pressed gives way to the other one: the focus goes with it.
-    if (focused === button("play") && now.playing) button("pause").focus();
-    if (focused === button("pause") && !now.playing) button("play").focus();
+    if (focused === button("play") && now.playing) button("pause").focus({ preventScroll: true });
+    if (focused === button("pause") && !now.playing) button("play").focus({ preventScroll: true });
   };
   const look = async () => {
     const answer = await fetch("/replay", { headers: { accept: "application/json" } });

@@ -242,7 +242,19 @@ async fn export(
 ) -> Result<Vec<u8>, Failure> {
     if let Some(server) = &from.server {
         let flag = if pseudonyms { "true" } else { "false" };
-        return found(server, &format!("i/{}/export.{format}", in_path(id)?), &[("pseudonyms", flag)], id).await;
+        let path = format!("i/{}/export.{format}", in_path(id)?);
+        let exported = found(server, &path, &[("pseudonyms", flag)], id).await;
+        // A server that does not know the ending answers with a page.
+        return exported.map_err(|failure| match failure.message.contains("(got status 404)") {
+            true => Failure {
+                code: EXIT_UNAVAILABLE,
+                message: format!(
+                    "{server} does not write incidents as {format}\n  It may be an older version of Unstuck.\n  Take the \
+                     JSON: leave --format out"
+                ),
+            },
+            false => failure,
+        });
     }
     if format != "json" {
         return Err(Failure::usage(format!(

@@ -48,8 +48,7 @@ fn file_of(moments: &[Published], pseudonyms: bool) -> Vec<u8> {
     for published in moments {
         taking.add(published).expect("written");
     }
-    let bytes = out.0.lock().expect("nobody panics").clone();
-    bytes
+    out.0.lock().expect("nobody panics").clone()
 }
 
 fn packed(text: &[u8]) -> Vec<u8> {

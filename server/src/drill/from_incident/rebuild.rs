@@ -68,6 +68,8 @@ pub(super) struct Placed {
 pub(super) struct Topic {
     pub(super) partitions: i32,
     pub(super) placed: BTreeMap<Placed, Vec<PartitionId>>,
+    /// How many replicas, where it is not known on which brokers.
+    pub(super) replication_factor: Option<usize>,
     pub(super) configs: Vec<(&'static str, String)>,
 }
 
@@ -100,6 +102,8 @@ pub(super) struct Rebuilt<'a> {
     pub(super) groups_hidden: bool,
     pub(super) fates: BTreeMap<BrokerId, Fate>,
     pub(super) controller_lost: bool,
+    /// The offsets topic was there before, and not at the worst moment.
+    pub(super) topic_lost: bool,
     /// How partitions of the offsets topic were at the worst moment, where not as at the beginning.
     pub(super) set: BTreeMap<Placed, Vec<PartitionId>>,
     pub(super) coordinators: BTreeMap<&'static str, Vec<PartitionId>>,
@@ -133,6 +137,7 @@ impl<'a> Rebuilt<'a> {
             groups: Vec::new(),
             groups_hidden: false,
             fates: BTreeMap::new(),
+            topic_lost: false,
             controller_lost: worst.memory.no_controller_since.is_some(),
             set: BTreeMap::new(),
             coordinators: BTreeMap::new(),
@@ -229,6 +234,15 @@ impl<'a> Rebuilt<'a> {
 
     fn offsets_topic(&mut self, opening: &Frozen, worst: &Frozen) {
         let (before, after) = (&opening.report.partitions, &worst.report.partitions);
+        let seen = worst.memory.offsets_topic.as_ref().filter(|topic| topic.partition_count > 0);
+        self.topic_lost = after.is_empty() && worst.memory.offsets_topic_gone_since.is_some() && seen.is_some();
+        if let (true, Some(seen)) = (before.is_empty() && self.topic_lost, seen) {
+            self.notes.push(format!("On which brokers {OFFSETS_TOPIC} was before it was gone, was not kept."));
+            let (partitions, factor) = (seen.partition_count, self.brokers.len().min(3));
+            let topic = Topic { partitions, replication_factor: Some(factor), ..Topic::default() };
+            self.topics.insert(OFFSETS_TOPIC.to_owned(), topic);
+            return;
+        }
         if after.is_empty() && before.is_empty() {
             self.notes.push(format!("No partition of {OFFSETS_TOPIC} was seen, so there is no such topic here."));
             return;
@@ -335,6 +349,7 @@ impl<'a> Rebuilt<'a> {
         let mut all: Vec<_> = ids.into_iter().flat_map(|(_, groups)| groups).collect();
         let total = all.len();
         all.truncate(GROUPS);
+        let mut unseen = 0;
         for id in all {
             let Some(group) = seen.by_id.get(id) else { continue };
             if id.as_str().is_empty() || id.as_str().len() > 249 || id.as_str().contains("{n}") {
@@ -355,12 +370,18 @@ impl<'a> Rebuilt<'a> {
             let state =
                 group.state.as_deref().filter(|state| !matches!(*state, "Stable" | "Empty" | "Dead" | "Unknown"));
             let rebalancing = matches!(state, Some("PreparingRebalance" | "CompletingRebalance"));
+            unseen += usize::from(!seen.members.contains_key(id));
             let members = match (kind, group.state.as_deref()) {
                 ("simple", _) | (_, Some("Empty" | "Dead")) => 0,
                 _ => seen.members.get(id).map_or(1, |members| members.count.clamp(1, 50)),
             };
             let state = state.filter(|_| rebalancing && kind == "classic").map(str::to_owned);
             self.groups.push(Group { id: id.as_str().to_owned(), kind, state, members });
+        }
+        if unseen > 0 {
+            self.notes.push(format!(
+                "The members of {unseen} groups were not looked at; here each of them has one, or none if it was empty."
+            ));
         }
         if total > GROUPS {
             self.notes.push(format!("{} more groups were known; these are the first {GROUPS}.", total - GROUPS));

@@ -100,6 +100,14 @@ fn the_founding_incidents_become_scenarios() {
 }
 
 #[test]
+fn what_happens_to_partitions_and_to_the_topic_is_told_too() {
+    let text = told_again("log-dir-failed", 2);
+    assert!(text.contains("set = {"), "{text}");
+    let text = told_again("offsets-topic-missing", 2);
+    assert!(text.contains("delete-topic"), "{text}");
+}
+
+#[test]
 fn what_was_not_kept_cannot_be_told() {
     let mut archive = archive_of("broker-lost", 1);
     archive.documents.clear();

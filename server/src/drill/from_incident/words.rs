@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use unstuck_diagnosis::report::BrokerState;
-use unstuck_diagnosis::{BrokerId, PartitionId, visible};
+use unstuck_diagnosis::{BrokerId, OFFSETS_TOPIC, PartitionId, visible};
 
 use super::rebuild::{Fate, Placed, Rebuilt, Way};
 use super::{Expected, WELL};
@@ -101,6 +101,9 @@ impl Rebuilt<'_> {
             if !replicas.is_empty() {
                 let _ = writeln!(out, "replicas = {replicas:?}");
             }
+            if let Some(factor) = topic.replication_factor {
+                let _ = writeln!(out, "replication-factor = {factor}");
+            }
             configs(&topic.configs, out);
             let whole = usize::try_from(topic.partitions).unwrap_or(0) == told;
             for (placed, ids) in &topic.placed {
@@ -146,6 +149,9 @@ impl Rebuilt<'_> {
                 actions.push("{ no-controller = true }".to_owned());
             }
         }
+        if self.topic_lost {
+            actions.push(format!("{{ delete-topic = \"{OFFSETS_TOPIC}\" }}"));
+        }
         for (state, ids) in &self.coordinators {
             actions.push(format!("{{ coordinators = {{ partitions = {}, state = \"{state}\" }} }}", ranges(ids)));
         }
@@ -190,6 +196,9 @@ impl Rebuilt<'_> {
         if self.controller_lost {
             told.push("There was no controller.".to_owned());
         }
+        if self.topic_lost {
+            told.push(format!("{OFFSETS_TOPIC} was deleted, and every committed offset with it."));
+        }
         if told.is_empty() {
             told.push("It is as it was at the worst moment.".to_owned());
         }
@@ -225,15 +234,25 @@ impl Rebuilt<'_> {
                 actions.extend(self.brokers.iter().find(answering).map(|id| format!("{{ move-controller = {id} }}")));
             }
         }
+        if self.topic_lost && !closing.report.partitions.is_empty() {
+            let factor = closing.report.offsets_topic.replication_factor.unwrap_or(1);
+            let count = closing.report.partitions.len();
+            actions.push(format!(
+                "{{ create-topic = {{ topic = \"{OFFSETS_TOPIC}\", partitions = {count}, replication-factor = {factor} }} }}"
+            ));
+        }
         let mut placed: BTreeMap<Placed, Vec<PartitionId>> = BTreeMap::new();
         for report in &closing.report.partitions {
             let (id, now) = (report.partition, report);
             let now = Placed { replicas: now.replicas.clone(), isr: now.isr.clone(), leader: now.leader };
             let touched = way.set && self.set.values().any(|ids| ids.contains(&id));
-            let moved = self.topics.get(unstuck_diagnosis::OFFSETS_TOPIC).is_some_and(|topic| {
+            let moved = self.topics.get(OFFSETS_TOPIC).is_some_and(|topic| {
                 topic.placed.iter().any(|(before, ids)| ids.contains(&id) && before.replicas != now.replicas)
             });
-            if (touched || moved) && now.replicas.iter().all(|id| self.brokers.contains(id)) && !now.replicas.is_empty()
+            if !self.topic_lost
+                && (touched || moved)
+                && now.replicas.iter().all(|id| self.brokers.contains(id))
+                && !now.replicas.is_empty()
             {
                 placed.entry(now).or_default().push(id);
             }
