@@ -8,8 +8,16 @@
   const slider = form.elements.namedItem("moment");
   const button = (word) => form.querySelector(`button[value="${word}"]`);
   let sliding = false;
+  let shown = slider.value;
+  // Whether the page follows by itself; where its own script does not run, it is loaded again.
+  const follows = () => !["static", undefined].includes(document.querySelector(".live")?.dataset.state);
 
   const show = (now) => {
+    if (String(now.moment) !== shown && !follows()) {
+      location.reload();
+      return;
+    }
+    shown = String(now.moment);
     if (sentence.textContent !== now.sentence) sentence.textContent = now.sentence;
     if (!sliding) {
       slider.value = now.moment;
