@@ -28,7 +28,7 @@ mod written;
 pub use app::App;
 pub use model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
-pub use shell::{Stylesheet, shell};
+pub use shell::{AfterPage, Stylesheet, shell};
 #[cfg(feature = "ssr")]
 pub use source::{Answer, History, IncidentView, Source};
 #[cfg(feature = "ssr")]

@@ -9,6 +9,10 @@ use crate::App;
 #[derive(Clone, Debug)]
 pub struct Stylesheet(pub String);
 
+/// HTML that stands below every page, whatever the script does to the page: the server may give this as context.
+#[derive(Clone, Debug)]
+pub struct AfterPage(pub String);
+
 /// The HTML document. The scripts are named by `options.site_pkg_dir`, which carries the hash of their content
 /// (`pkg/<hash>`), so that browsers may keep them for ever; the style sheet by the [`Stylesheet`] of the context.
 pub fn shell(options: LeptosOptions) -> impl IntoView {
@@ -30,6 +34,7 @@ pub fn shell(options: LeptosOptions) -> impl IntoView {
             </head>
             <body>
                 <App/>
+                {use_context::<AfterPage>().map(|after| view! { <div class="after-page" inner_html=after.0></div> })}
             </body>
         </html>
     }

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{self, ClusterOptions, Environment};
 pub(crate) use crate::drill::command::DiagnoseArgs;
 use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
-use crate::{explain, logs, lookup, place, plan, serving};
+use crate::incident_command::IncidentArgs;
+use crate::{explain, incident_command, kept, logs, lookup, place, plan, replay, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;
@@ -52,9 +53,15 @@ pub(crate) enum Command {
     /// Try Unstuck without Kafka: a cluster that fails on purpose, and the app that looks at it.
     #[command(after_help = DRILL_HELP)]
     Drill(DrillArgs),
-    /// Print what Unstuck says about a drill, at a step of it.
+    /// Write what can be observed of a cluster into a file, once or again and again: to explain it elsewhere, or later.
+    #[command(after_help = SNAPSHOT_HELP)]
+    Snapshot(SnapshotArgs),
+    /// Print what Unstuck says about a snapshot, a recording, an exported incident, or a step of a drill.
     #[command(after_help = DIAGNOSE_HELP)]
     Diagnose(DiagnoseArgs),
+    /// List incidents that were kept, print one, take one out as a file, or take one in.
+    #[command(after_help = incident_command::HELP)]
+    Incident(IncidentArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -83,12 +90,32 @@ const SERVE_HELP: &str = "\
 Examples:
   unstuck serve --bootstrap-servers a:9092,b:9092
   unstuck serve --config unstuck.toml --listen 0.0.0.0:8080
+  unstuck serve --replay seen.json.gz                a recording, without any cluster
 
 Pages and API have no login: listen on another address than loopback only where whoever reaches it may read group names.
 
 Variables, for what is not given as an option:
   UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
   UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_STORE";
+
+const SNAPSHOT_HELP: &str = "\
+Examples:
+  unstuck snapshot -b localhost:9092                              unstuck-kafka-20260101-021500.json.gz
+  unstuck snapshot -b localhost:9092 --pseudonyms --out for-the-ticket.json.gz
+  unstuck snapshot -b localhost:9092 --every 10 --for 30          a recording; Ctrl-C ends it earlier
+  unstuck snapshot -b localhost:9092 --out - | ssh laptop 'cat > seen.json.gz'
+
+Then, without the cluster:
+  unstuck diagnose seen.json.gz --group my-group
+  unstuck serve --replay seen.json.gz
+
+The file holds names of groups, topics, brokers and hosts; no messages, committed offsets or
+passwords. With --pseudonyms groups, clients and hosts have made-up names, others in each file.
+
+Exit code:
+  0  written
+  3  written, but no broker answered
+  64 bad usage or configuration, or the file is there already";
 
 const PLAN_HELP: &str = "\
 Examples:
@@ -177,6 +204,35 @@ pub(crate) struct LookupArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SnapshotArgs {
+    #[command(flatten)]
+    pub(crate) cluster_args: ClusterArgs,
+    /// Which cluster, where the file knows several; else what to call it [default: kafka]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// Where to write; `-` is standard output [default: unstuck-CLUSTER-YYYYMMDD-HHMMSS.json.gz, in UTC]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<std::path::PathBuf>,
+    /// Overwrite a file that is there already
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Give groups, clients and hosts made-up names; those of groups live on the same partitions
+    #[arg(long)]
+    pub(crate) pseudonyms: bool,
+    /// Go on, and add what is seen every so many seconds to the same file
+    #[arg(long, value_name = "SECONDS", value_parser = every)]
+    pub(crate) every: Option<Duration>,
+    /// With --every: for how many minutes; without it until Ctrl-C
+    #[arg(long = "for", value_name = "MINUTES", requires = "every", value_parser = minutes)]
+    pub(crate) minutes: Option<Duration>,
+    /// How long the first look may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// What to reach: `raise` the number of copies, the same with leaders spread, `evacuate` a broker, or `spread`
     #[arg(value_name = "PLAN", value_parser = clap::builder::PossibleValuesParser::new(unstuck_diagnosis::plan::Wish::SLUGS))]
@@ -218,6 +274,9 @@ pub(crate) struct ServeArgs {
     /// Where to keep what was seen: a file, postgres://…, or none [default: unstuck/unstuck.db in the state folder of the user]
     #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
+    /// Show recordings, snapshots or exported incidents instead of a cluster; no cluster is looked at
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties", "cluster_name", "store"])]
+    pub(crate) replay: Vec<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
@@ -259,6 +318,26 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How often to look again: a tenth of a second to a day.
+fn every(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed, such as 10".to_owned())?;
+    if (0.1..=86_400.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("between 0.1 and 86400 seconds are possible".to_owned())
+    }
+}
+
+/// How long to go on: up to a week.
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes: f64 = text.parse().map_err(|_| "a number of minutes is needed, such as 30 or 0.5".to_owned())?;
+    if (0.01..=10_080.0).contains(&minutes) {
+        Ok(Duration::from_secs_f64(minutes * 60.0))
+    } else {
+        Err("between 0.01 and 10080 minutes are possible".to_owned())
+    }
+}
+
 /// Runs the program on these arguments (the first one is its own name).
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
@@ -276,6 +355,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
         Command::Plan(arguments) => block_on(plan::run(arguments, environment)),
         Command::Serve(arguments) => block_on(serve(arguments, environment)),
+        Command::Snapshot(arguments) => block_on(kept::snapshot(arguments, environment)),
+        Command::Incident(IncidentArgs { command }) => block_on(incident_command::run(command, environment)),
         Command::Diagnose(arguments) => crate::drill::diagnose::run(&arguments, &environment),
         Command::Drill(arguments) => drill::run(arguments, &environment),
     };
@@ -325,6 +406,9 @@ pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> 
 
 async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "info", &environment)?;
+    if !arguments.replay.is_empty() {
+        return replay::run(&arguments.replay, arguments.listen.as_deref(), &environment).await;
+    }
     let options = arguments.cluster_args.options(arguments.cluster_name.as_ref());
     let config = config::for_serve(&options, arguments.listen.as_deref(), arguments.store.as_deref(), &environment)?;
     let listener =
@@ -394,6 +478,12 @@ pub(crate) fn end_on_signal(shutdown: &CancellationToken) -> Result<(), Failure>
 }
 
 impl PlanArgs {
+    pub(crate) fn options(&self) -> ClusterOptions {
+        self.cluster_args.options(self.cluster.as_ref())
+    }
+}
+
+impl SnapshotArgs {
     pub(crate) fn options(&self) -> ClusterOptions {
         self.cluster_args.options(self.cluster.as_ref())
     }

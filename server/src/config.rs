@@ -101,6 +101,22 @@ pub fn for_serve(
     Ok(Config { listen, clusters: clusters.clusters, store })
 }
 
+/// Where `unstuck serve` keeps things: as the option, the environment or the file say. `None`: nowhere.
+///
+/// # Errors
+/// It is no place, or the file cannot be used.
+pub(crate) fn store(
+    option: Option<&str>,
+    file: Option<&std::path::Path>,
+    environment: &Environment,
+) -> Result<Option<StoreConfig>, ConfigError> {
+    let in_file = match file {
+        Some(path) => from_file(&ClusterOptions::default(), path)?.store,
+        None => store::InFile::default(),
+    };
+    store::choose(option, &in_file, environment)
+}
+
 /// An address to listen on, given as the option or variable `place`.
 ///
 /// # Errors

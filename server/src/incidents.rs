@@ -6,6 +6,8 @@ pub(crate) mod routes;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use pseudonyms::Names;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -79,6 +81,25 @@ pub(crate) async fn by_hand(
     published: &Published,
     by: Option<String>,
 ) -> Result<IncidentId, StoreError> {
+    let incident = made_by_hand(published, by);
+    let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
+    let mut documents = Vec::new();
+    match write_frozen(&frozen) {
+        Ok(bytes) => documents.push(Document {
+            incident: incident.id.clone(),
+            moment: Moment::Opening,
+            at: frozen.at,
+            format: frozen.format,
+            bytes,
+        }),
+        Err(error) => tracing::error!(%error, "a defect in Unstuck: what was seen cannot be written"),
+    }
+    store.put_incident(&incident, &[], &[], &documents, &[]).await?;
+    Ok(incident.id)
+}
+
+/// What is seen now as an incident that is over at once.
+fn made_by_hand(published: &Published, by: Option<String>) -> Incident {
     let report = &published.report;
     let at = report.observed_at;
     let mut incident = Incident {
@@ -109,18 +130,21 @@ pub(crate) async fn by_hand(
     for finding in &report.findings {
         incident.take_in(finding);
     }
-    let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
-    let mut documents = Vec::new();
-    match write_frozen(&frozen) {
-        Ok(bytes) => documents.push(Document {
-            incident: incident.id.clone(),
-            moment: Moment::Opening,
-            at,
-            format: frozen.format,
-            bytes,
-        }),
-        Err(error) => tracing::error!(%error, "a defect in Unstuck: what was seen cannot be written"),
+    incident
+}
+
+/// What is seen now, as the file that an export of it would be.
+#[cfg(test)]
+pub(crate) fn by_hand_for_tests(published: &Published) -> archive::Archive {
+    archive::Archive {
+        kind: archive::KIND.to_owned(),
+        format: archive::FORMAT,
+        written_by: "1.2.3".to_owned(),
+        pseudonyms: false,
+        incident: made_by_hand(published, None),
+        findings: Vec::new(),
+        events: Vec::new(),
+        notes: Vec::new(),
+        documents: [(Moment::Opening, Frozen::of(published, "1.2.3"))].into(),
     }
-    store.put_incident(&incident, &[], &[], &documents, &[]).await?;
-    Ok(incident.id)
 }

@@ -9,7 +9,9 @@ mod drill;
 mod events;
 mod explain;
 mod guard;
+mod incident_command;
 pub mod incidents;
+mod kept;
 mod logs;
 mod lookup;
 mod pages;
@@ -18,6 +20,7 @@ mod plan;
 pub mod poller;
 mod problem;
 pub mod record;
+mod replay;
 mod same_site;
 mod serving;
 #[cfg(test)]

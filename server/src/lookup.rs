@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use unstuck_diagnosis::memory::Memory;
 use unstuck_diagnosis::report::Status;
@@ -86,11 +87,13 @@ async fn look(
     colours: bool,
 ) -> Result<Answer, Failure> {
     let collector = Collector::start(cluster);
-    let published = watch(&collector, wanted, timeout).await;
+    let mut looking = Looking::new(&collector);
+    looking.until_clear(|published| wanted.worst(published), timeout).await;
+    let published = looking.newest();
     let answer = match wanted {
         Wanted::Groups(groups) => {
             let lookup = published.lookup(groups);
-            let details = if detail { detail::of_groups(&collector, &published, &lookup).await } else { Vec::new() };
+            let details = if detail { detail::of_groups(&collector, published, &lookup).await } else { Vec::new() };
             Answer {
                 json: detail::json(&lookup, detail.then_some(&details))?,
                 text: text::lookup(&lookup, colours) + &details.iter().map(text::detail).collect::<String>(),
@@ -113,30 +116,74 @@ async fn look(
     Ok(answer)
 }
 
-async fn watch(collector: &Collector, wanted: &Wanted, timeout: Duration) -> Published {
-    let deadline = Instant::now() + timeout;
-    let mut confirmed_by = None;
-    let mut snapshots = collector.snapshots();
-    let mut memory = Memory::new(Timestamp::now());
-    for n in 0_u64.. {
+/// Looking at a cluster for a while: what was seen last, and what was seen before.
+pub(crate) struct Looking<'a> {
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    newest: Published,
+    /// Looking ends with the collector.
+    _collector: &'a Collector,
+}
+
+impl<'a> Looking<'a> {
+    /// Begins with what the collector has now.
+    pub(crate) fn new(collector: &'a Collector) -> Self {
+        let mut snapshots = collector.snapshots();
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        let published =
-            poller::next_value(Seq { boot: String::new(), n }, Arc::clone(&snapshot), memory, Timestamp::now());
-        if Collector::settled(&snapshot) || leads_nowhere(&snapshot) {
-            // Silence and disagreement are evidence only when they last; the rest is as clear as it will get.
-            let clear = !matches!(wanted.worst(&published), Status::Unknown | Status::Recovering);
-            let until = *confirmed_by.get_or_insert_with(|| (Instant::now() + CONFIRMATION).min(deadline));
-            if clear || Instant::now() >= until {
-                return published;
+        let now = Timestamp::now();
+        let newest = poller::next_value(Seq::default(), snapshot, Memory::new(now), now);
+        Self { snapshots, newest, _collector: collector }
+    }
+
+    /// What was seen last.
+    pub(crate) fn newest(&self) -> &Published {
+        &self.newest
+    }
+
+    /// What was seen last, when looking is over.
+    pub(crate) fn into_newest(self) -> Published {
+        self.newest
+    }
+
+    /// Until every fact is known or unavailable, and a little longer for a verdict that may get clearer; but no longer
+    /// than `timeout`.
+    pub(crate) async fn until_clear(&mut self, worst: impl Fn(&Published) -> Status, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut confirmed_by = None;
+        loop {
+            let snapshot = &self.newest.snapshot;
+            if Collector::settled(snapshot) || leads_nowhere(snapshot) {
+                // Silence and disagreement are evidence only when they last; the rest is as clear as it will get.
+                let clear = !matches!(worst(&self.newest), Status::Unknown | Status::Recovering);
+                let until = *confirmed_by.get_or_insert_with(|| (Instant::now() + CONFIRMATION).min(deadline));
+                if clear || Instant::now() >= until {
+                    return;
+                }
+            }
+            if !self.next(confirmed_by.unwrap_or(deadline)).await {
+                return;
             }
         }
-        let until = confirmed_by.unwrap_or(deadline);
-        match tokio::time::timeout_at(until, snapshots.changed()).await {
-            Ok(Ok(())) => memory = published.memory,
-            Ok(Err(_)) | Err(_) => return published,
-        }
     }
-    unreachable!("the numbers above do not end")
+
+    /// Until this moment.
+    pub(crate) async fn until(&mut self, end: Instant) {
+        while self.next(end).await {}
+        // Where the collector has ended, time goes on all the same.
+        tokio::time::sleep_until(end).await;
+    }
+
+    /// Waits for something new; false if nothing came until then.
+    async fn next(&mut self, until: Instant) -> bool {
+        if !matches!(tokio::time::timeout_at(until, self.snapshots.changed()).await, Ok(Ok(()))) {
+            return false;
+        }
+        let snapshot = Arc::clone(&self.snapshots.borrow_and_update());
+        let seq = Seq { boot: String::new(), n: self.newest.seq.n + 1 };
+        let now = Timestamp::now();
+        let memory = std::mem::replace(&mut self.newest.memory, Memory::new(now));
+        self.newest = poller::next_value(seq, snapshot, memory, now);
+        true
+    }
 }
 
 /// The transactional ids of the command line.

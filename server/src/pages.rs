@@ -16,13 +16,14 @@ use leptos::nonce::use_nonce;
 use leptos_axum::{
     AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context,
 };
-use unstuck_app::{App, Source, Stylesheet, shell};
+use unstuck_app::{AfterPage, App, Source, Stylesheet, shell};
 use unstuck_diagnosis::{GroupId, Published};
 
 use crate::api::{BODY_LIMIT, check_length, pairs, read_body};
 use crate::assets::{self, Bundle};
 use crate::drill;
 use crate::problem::Problem;
+use crate::replay;
 use crate::watched::Watched;
 
 /// Made once in a process: leptos works it out by running the app, and doing so for a second router while the first one
@@ -33,6 +34,7 @@ static ROUTES: LazyLock<Vec<AxumRouteListing>> = LazyLock::new(|| generate_route
 /// page that says so.
 pub(crate) fn router(watched: Arc<Watched>, bundle: &Bundle) -> Router {
     let drill = watched.drill().cloned().map(drill::routes::form_router).unwrap_or_default();
+    let replay = watched.replay().cloned().map(replay::routes::router).unwrap_or_default();
     let options = LeptosOptions::builder()
         .output_name("unstuck")
         .site_pkg_dir(bundle.pkg_dir())
@@ -42,7 +44,14 @@ pub(crate) fn router(watched: Arc<Watched>, bundle: &Bundle) -> Router {
     let context = {
         let source: Arc<dyn Source> = watched.clone();
         let stylesheet = Stylesheet(assets::stylesheet_path());
+        let player = watched.replay().cloned();
         move || {
+            if let Some(player) = &player {
+                let parts = use_context::<http::request::Parts>();
+                let back =
+                    parts.as_ref().and_then(|parts| parts.uri.path_and_query()).map_or("/", |path| path.as_str());
+                provide_context(AfterPage(replay::bar(&player.standing(), back)));
+            }
             provide_context(Arc::clone(&source));
             provide_context(stylesheet.clone());
             set_page_headers();
@@ -71,6 +80,7 @@ pub(crate) fn router(watched: Arc<Watched>, bundle: &Bundle) -> Router {
         .with_state(options)
         .merge(find)
         .merge(drill)
+        .merge(replay)
 }
 
 /// What a page may load: its own files, and inline scripts that carry this answer's nonce.

@@ -21,8 +21,10 @@ use unstuck_store::StoreError;
 use crate::assets::Bundle;
 use crate::config::{Config, StoreConfig};
 use crate::events::{self, Live};
+use crate::incidents::archive::Archive;
 use crate::problem::Problem;
 use crate::record::Keeper;
+use crate::replay::Player;
 use crate::same_site::OnLoopback;
 use crate::watched::{Watched, WatchedCluster};
 use crate::{api, guard, incidents, pages, poller};
@@ -70,6 +72,36 @@ pub async fn serve_drill(
     let keeper = running.keeper(Some(StoreConfig::file(folder.path().join("unstuck.db")))).await?;
     let clusters = running.watch(vec![ClusterConfig::new(name, drill.bootstrap())], keeper.as_ref());
     running.app(Watched::new(clusters).with_drill(drill).with_keeper(keeper), listener).await
+}
+
+/// Shows a recording on `listener`, as [`serve`] does a cluster; incidents that were recorded have their pages.
+///
+/// # Errors
+/// The listener failed.
+pub(crate) async fn serve_replay(
+    player: Arc<Player>,
+    incidents: Vec<Archive>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
+    let running = Running::new(&shutdown);
+    let folder = tempfile::Builder::new().prefix("unstuck-replay-").tempdir()?;
+    let mut keeper = None;
+    if !incidents.is_empty() {
+        keeper = running.keeper(Some(StoreConfig::file(folder.path().join("unstuck.db")))).await?;
+        if let Some(store) = keeper.as_ref().and_then(|keeper| keeper.store().ok()) {
+            for incident in &incidents {
+                // The same file may be named twice.
+                if let Err(error) = incidents::archive::import(&*store, incident).await {
+                    tracing::warn!(incident = incident.incident.id.0, "it has no page: {error}");
+                }
+            }
+        }
+    }
+    let (stop, playing) = (running.stop.clone(), Arc::clone(&player));
+    running.tasks.spawn(async move { playing.run(&stop).await });
+    let watched = Watched::new(player.clusters()).with_keeper(keeper).with_replay(player);
+    running.app(watched, listener).await
 }
 
 /// Answers on `listener` for a drill that nobody looks at: its part of the API alone.

@@ -124,7 +124,8 @@ impl Lines {
     }
 }
 
-fn time(at: Timestamp) -> String {
+/// A time as the terminal shows it.
+pub(crate) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
@@ -177,7 +178,7 @@ impl Lines {
 }
 
 /// Makes characters visible that would move the cursor, change colours or turn the direction of reading around.
-fn safe(line: &str) -> String {
+pub(crate) fn safe(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
         let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -19,6 +19,7 @@ use unstuck_store::Store;
 use crate::drill;
 use crate::incidents;
 use crate::record::{Keeper, Recording, RecordingOf};
+use crate::replay::Player;
 use crate::traces::Traces;
 
 /// What is said where nothing outlives a restart.
@@ -58,13 +59,22 @@ pub struct Watched {
     traces: Traces,
     /// What outlives a restart.
     keeper: Option<Arc<Keeper>>,
+    /// The recording that is shown, if no cluster is looked at.
+    replay: Option<Arc<Player>>,
 }
 
 impl Watched {
     /// The clusters by name.
     #[must_use]
     pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
-        Self { clusters, long_ids: Mutex::default(), drill: None, traces: Traces::default(), keeper: None }
+        Self {
+            clusters,
+            long_ids: Mutex::default(),
+            drill: None,
+            traces: Traces::default(),
+            keeper: None,
+            replay: None,
+        }
     }
 
     /// With the drill that the only cluster is: pages say so, and have its switches.
@@ -72,6 +82,18 @@ impl Watched {
     pub fn with_drill(mut self, drill: Arc<Drill>) -> Self {
         self.drill = Some(drill);
         self
+    }
+
+    /// With the recording that is shown: pages say so, and have its buttons.
+    #[must_use]
+    pub(crate) fn with_replay(mut self, player: Arc<Player>) -> Self {
+        self.replay = Some(player);
+        self
+    }
+
+    /// The recording that is shown, if one is.
+    pub(crate) fn replay(&self) -> Option<&Arc<Player>> {
+        self.replay.as_ref()
     }
 
     /// What outlives a restart, if anything does.

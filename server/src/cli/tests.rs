@@ -38,6 +38,19 @@ fn bad_usage_is_64_and_help_is_0() {
         &["lookup", "--timeout", "never", "-b", "a:9092", "x"],
         &["lookup", "--server", "http://a", "-b", "a:9092", "x"],
         &["lookup", "--server", "ftp://a", "x"],
+        &["snapshot"],
+        &["snapshot", "-b", "a:9092", "--for", "3"],
+        &["snapshot", "-b", "a:9092", "--every", "0"],
+        &["diagnose", "/nowhere/seen.json.gz"],
+        &["diagnose", "broker-lost", "--as-said"],
+        &["incident"],
+        &["incident", "export", "x", "--format", "pdf"],
+        &["incident", "import", "/nowhere/incident.json"],
+        &["drill", "--from-incident", "/nowhere/incident.json"],
+        &["drill", "--out", "x.toml"],
+        &["drill", "broker-lost", "--store", "x"],
+        &["serve", "--replay", "/nowhere/seen.json.gz"],
+        &["serve", "--replay", "x", "-b", "a:9092"],
         &["serve"],
         &["serve", "-b", "a:9092", "--listen", "nowhere"],
         &["serve", "-b", "a:9092", "--log-level", "a=b=c"],
@@ -85,7 +98,7 @@ fn help_explains_itself() {
     let mut command = Cli::command().term_width(100);
     command.build();
     insta::assert_snapshot!("help", command.render_long_help().to_string());
-    for name in ["lookup", "serve", "drill", "diagnose", "place", "explain", "plan"] {
+    for name in ["lookup", "serve", "drill", "diagnose", "place", "explain", "plan", "snapshot", "incident"] {
         let command = command.find_subcommand_mut(name).expect("it is a command");
         insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
     }

@@ -44,7 +44,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    fn is_as_expected(&self) -> bool {
+    pub(super) fn is_as_expected(&self) -> bool {
         self.differences.is_empty() && self.broken_promises.is_empty()
     }
 }
@@ -241,7 +241,7 @@ fn differences(expect: &Expect, watching: &Watching) -> Vec<String> {
 }
 
 /// The worst verdict on a coordinator; of the cluster where no coordinator is known.
-pub(super) fn worst(published: &Published) -> Status {
+pub(crate) fn worst(published: &Published) -> Status {
     let report = &published.report;
     report.partitions.iter().map(|one| one.status).max().unwrap_or(report.headline.status)
 }

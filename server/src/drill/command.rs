@@ -5,9 +5,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use unstuck_drill::scenario::value::Time;
 
-use super::{check, ctl, list, serve, truth};
+use super::{check, ctl, from_incident, list, serve, truth};
 use crate::cli::{Failure, LogArgs, block_on, seconds};
 use crate::config::Environment;
+use crate::incident_command::StoreArgs;
+use crate::logs;
 
 pub(crate) const DRILL_HELP: &str = "\
 Examples:
@@ -18,6 +20,7 @@ Examples:
   unstuck drill ctl next                   the next step of the drill that runs
   unstuck drill ctl stop 1                 kills broker 1 of it
   unstuck drill --check ./ours.toml        whether Unstuck says what the scenario expects
+  unstuck drill --from-incident incident.json --out last-night.toml     an outage, for training
 
 Brokers listen on 127.0.0.1 alone. Kafka's own tools can be used on them, and heal them or make it worse.";
 
@@ -26,6 +29,12 @@ Examples:
   unstuck diagnose broker-lost
   unstuck diagnose broker-lost --step 'broker 1 dies' --group orders
   unstuck diagnose ./ours.toml --json | jq .headline
+  unstuck diagnose seen.json.gz --group orders                 a snapshot
+  unstuck diagnose incident.json                               what would be said now?
+  unstuck diagnose incident.json --step opening --as-said      what was said then
+
+A file is explained without a cluster, by today's rules. A line tells what was said then, if that
+was something else.
 
 Exit code: as of lookup, by the worst of what was looked at.";
 
@@ -67,6 +76,17 @@ pub(crate) struct DrillArgs {
     /// Serve only the brokers, and what `unstuck drill ctl` needs; print the bootstrap servers on one line
     #[arg(long, requires = "scenarios")]
     pub(super) headless: bool,
+    /// Turn an incident into a scenario, and print it: an exported file, or the id of one that is kept
+    #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["scenarios", "check", "truth", "listen", "ports", "headless"])]
+    from_incident: Option<String>,
+    /// Write the scenario into this file instead
+    #[arg(long, value_name = "FILE", requires = "from_incident")]
+    out: Option<std::path::PathBuf>,
+    /// Overwrite a file that is there already
+    #[arg(long, requires = "from_incident")]
+    force: bool,
+    #[command(flatten)]
+    store: StoreArgs,
     #[command(flatten)]
     pub(super) log: LogArgs,
 }
@@ -133,6 +153,15 @@ pub(crate) struct Nodes {
 }
 
 pub(crate) fn run(arguments: DrillArgs, environment: &Environment) -> Result<u8, Failure> {
+    if let Some(incident) = &arguments.from_incident {
+        logs::begin(arguments.log.log_level.as_deref(), "error", environment)?;
+        return from_incident::run(incident, arguments.out.as_deref(), arguments.force, &arguments.store, environment);
+    }
+    if arguments.store.store.is_some() || arguments.store.config.is_some() {
+        return Err(Failure::usage(
+            "--store and --config go with --from-incident\n  They say where the incident is kept.\n  Leave them out",
+        ));
+    }
     match (&arguments.command, arguments.scenarios.as_slice()) {
         (Some(DrillCommand::Ctl(arguments)), _) => block_on(ctl::run(arguments)),
         (None, scenarios) if arguments.check => check::run(scenarios),
@@ -149,10 +178,12 @@ pub(crate) fn run(arguments: DrillArgs, environment: &Environment) -> Result<u8,
 /// What to diagnose.
 #[derive(Debug, Args)]
 pub(crate) struct DiagnoseArgs {
-    /// A scenario by its name, or the path of a file of your own
+    /// A scenario by its name, or the path of one of your own (.toml); or a snapshot, a recording, an exported incident;
+    /// `-` is one of these on standard input
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenario: String,
-    /// Until which step the scenario is played [default: the one that is worst by its expectations]
+    /// Until which step the scenario is played; of an incident opening, worst or closing; of a recording the number of
+    /// the moment [default: the worst]
     #[arg(long, value_name = "NAME")]
     pub(crate) step: Option<String>,
     /// A group to look up; repeatable. Without one the whole report is printed
@@ -161,6 +192,9 @@ pub(crate) struct DiagnoseArgs {
     /// Print what the API answers, as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Of a file: print what was said then, instead of what today's rules say
+    #[arg(long, conflicts_with = "simulated")]
+    pub(crate) as_said: bool,
     /// Look in simulated time and without sockets or librdkafka: what takes minutes takes a blink
     #[arg(long)]
     pub(crate) simulated: bool,

@@ -2,6 +2,7 @@
 //! at a real cluster; or in simulated time, where evidence that takes minutes takes a blink.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::watching::{Watching, simulated};
 use crate::cli::{DiagnoseArgs, EXIT_SOFTWARE, EXIT_UNAVAILABLE, Failure};
 use crate::config::Environment;
 use crate::lookup::{end_of_output, json};
-use crate::{logs, poller, text};
+use crate::{kept, logs, poller, text};
 
 /// How long the beginning is looked at before anything happens: as long as the first look takes, but no longer.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
@@ -31,6 +32,25 @@ const EVENT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "error", environment)?;
+    let groups: Vec<GroupId> = arguments.groups.iter().map(|group| GroupId::from(group.as_str())).collect();
+    if is_kept(&arguments.scenario) {
+        let kept = kept::read_file(Path::new(&arguments.scenario))?;
+        let wanted = kept::Wanted {
+            groups: &groups,
+            moment: arguments.step.as_deref(),
+            as_said: arguments.as_said,
+            json: arguments.json,
+            colours: text::in_colours(environment),
+        };
+        let (output, status) = kept::explain(&arguments.scenario, &kept, &wanted)?;
+        end_of_output(std::io::Write::write_all(&mut std::io::stdout().lock(), output.as_bytes()))?;
+        return Ok(status.exit_code());
+    }
+    if arguments.as_said {
+        return Err(Failure::usage(
+            "--as-said is about a file in which was kept what was said\n  A scenario is diagnosed now.\n  Leave it out",
+        ));
+    }
     let named = shipped::load(&arguments.scenario).map_err(|error| Failure::usage(error.to_string()))?;
     let (name, scenario) = (named.name, Arc::new(named.scenario));
     let until = match &arguments.step {
@@ -42,7 +62,6 @@ pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result
     } else {
         crate::cli::block_on(over_tcp(&name, Arc::clone(&scenario), until, arguments.timeout))?
     };
-    let groups: Vec<GroupId> = arguments.groups.iter().map(|group| GroupId::from(group.as_str())).collect();
     let lookup = published.lookup(&groups);
     let status = if groups.is_empty() { super::check::worst(&published) } else { lookup.worst() };
     let output = if arguments.json {
@@ -56,6 +75,31 @@ pub(crate) fn run(arguments: &DiagnoseArgs, environment: &Environment) -> Result
     };
     end_of_output(std::io::Write::write_all(&mut std::io::stdout().lock(), output.as_bytes()))?;
     Ok(status.exit_code())
+}
+
+/// Whether a file in which was kept what was seen is meant, and no scenario: by what is in it, as far as it is there.
+fn is_kept(name: &str) -> bool {
+    if name == "-" {
+        return true;
+    }
+    let (path, scenario) = (Path::new(name), shipped::names().iter().any(|known| known == name));
+    if scenario || path.extension().is_some_and(|extension| extension == "toml") {
+        return false;
+    }
+    let Ok(mut file) = std::fs::File::open(path).and_then(|file| file.metadata().map(|about| (file, about))) else {
+        // What is not there is called by its name.
+        return [".json", ".gz"].iter().any(|ending| name.ends_with(ending));
+    };
+    if !file.1.is_file() {
+        return false;
+    }
+    let mut beginning = [0; 512];
+    let read = std::io::Read::read(&mut file.0, &mut beginning).unwrap_or_default();
+    let beginning = beginning.get(..read).unwrap_or_default();
+    // A scenario is text, and no JSON. Text may be cut within a character here.
+    let text = std::str::from_utf8(beginning).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let plain = beginning.trim_ascii_start();
+    !text || beginning.contains(&0) || plain.is_empty() || plain.starts_with(b"{")
 }
 
 /// Where in the story we are.

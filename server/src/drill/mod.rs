@@ -4,6 +4,7 @@ mod check;
 pub(crate) mod command;
 mod ctl;
 pub(crate) mod diagnose;
+mod from_incident;
 mod list;
 mod promises;
 pub(crate) mod routes;
@@ -14,3 +15,5 @@ mod tests;
 mod text;
 mod truth;
 mod watching;
+
+pub(crate) use check::worst;

@@ -159,7 +159,7 @@ fn wish(word: &str, node: Option<&str>) -> Result<Wish, Problem> {
 }
 
 /// A path of this server: neither another host (`//host`, `/\host`) nor a text that breaks the header.
-fn local_path(back: &str) -> Result<&str, Problem> {
+pub(crate) fn local_path(back: &str) -> Result<&str, Problem> {
     let local = back.starts_with('/')
         && !back.starts_with("//")
         && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');

@@ -11,9 +11,9 @@ use super::pseudonyms;
 use crate::record::{DocumentError, read_frozen, write_frozen};
 
 /// The format that is written.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 /// What the file says that it is.
-const KIND: &str = "unstuck-incident";
+pub(crate) const KIND: &str = "unstuck-incident";
 
 /// An incident with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,8 @@ const TRIES: u32 = 100_000;
 
 /// The same archive with made-up names.
 pub(super) fn hide(archive: &Archive) -> Result<Archive, ArchiveError> {
-    let names = Names::of(archive);
+    let mut names = Names::default();
+    names.learn(archive.documents.values());
     let failed = |error: serde_json::Error| ArchiveError::NoArchive(error.to_string());
     let mut value = serde_json::to_value(archive).map_err(failed)?;
     names.replace_in(&mut value);
@@ -26,33 +27,59 @@ pub(super) fn hide(archive: &Archive) -> Result<Archive, ArchiveError> {
     Ok(Archive { pseudonyms: true, ..hidden })
 }
 
-struct Names {
+/// The made-up names of one file. Moments may be added to it: a name keeps what it was called first.
+#[derive(Default)]
+pub(crate) struct Names {
+    map: BTreeMap<String, String>,
+    groups: usize,
+    clients: usize,
+    hosts: usize,
     made_up: Vec<String>,
     finder: Option<AhoCorasick>,
 }
 
 impl Names {
-    fn of(archive: &Archive) -> Self {
+    /// The same moment with made-up names.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON and read again.
+    pub(crate) fn hide(&mut self, frozen: &Frozen) -> Result<Frozen, serde_json::Error> {
+        self.learn([frozen]);
+        let mut value = serde_json::to_value(frozen)?;
+        self.replace_in(&mut value);
+        serde_json::from_value(value)
+    }
+
+    fn learn<'a>(&mut self, documents: impl IntoIterator<Item = &'a Frozen>) {
         let (mut groups, mut clients, mut hosts) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut count = None;
-        for frozen in archive.documents.values() {
+        for frozen in documents {
             count = count.or(frozen.report.offsets_topic.partition_count);
             collect(frozen, &mut groups, &mut clients, &mut hosts);
         }
-        let mut map: BTreeMap<String, String> = BTreeMap::new();
-        for (n, host) in hosts.iter().enumerate() {
-            map.insert(host.clone(), format!("host-{}.example", n + 1));
+        // What is a group is called as one, whatever else it is.
+        for group in groups {
+            if is_new(&self.map, &group.0) {
+                self.groups += 1;
+                let made_up = made_up_group(&group, self.groups, count);
+                self.map.insert(group.0, made_up);
+            }
         }
-        for (n, client) in clients.iter().enumerate() {
-            map.insert(client.clone(), format!("client-{}", n + 1));
+        for client in clients {
+            if is_new(&self.map, &client) {
+                self.clients += 1;
+                self.map.insert(client, format!("client-{}", self.clients));
+            }
         }
-        for (n, group) in groups.iter().enumerate() {
-            map.insert(group.0.clone(), made_up_group(group, n + 1, count));
+        for host in hosts {
+            if is_new(&self.map, &host) {
+                self.hosts += 1;
+                self.map.insert(host, format!("host-{}.example", self.hosts));
+            }
         }
-        map.retain(|name, _| !name.is_empty() && name != OFFSETS_TOPIC);
-        let (real, made_up): (Vec<String>, Vec<String>) = map.into_iter().unzip();
+        let (real, made_up): (Vec<&String>, Vec<String>) = self.map.iter().map(|(a, b)| (a, b.clone())).unzip();
         let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&real);
-        Self { made_up, finder: finder.ok() }
+        (self.made_up, self.finder) = (made_up, finder.ok());
     }
 
     fn replace_in(&self, value: &mut Value) {
@@ -88,6 +115,11 @@ impl Names {
         out.push_str(&text[done..]);
         out
     }
+}
+
+/// Whether a name has to be made up, and has not been yet.
+fn is_new(map: &BTreeMap<String, String>, name: &str) -> bool {
+    !name.is_empty() && name != OFFSETS_TOPIC && !map.contains_key(name)
 }
 
 /// Whether a name is not merely a part of a longer word.
