@@ -20,7 +20,7 @@ use crate::incidents::archive::{self, ArchiveError};
 use crate::kept::{self, Piece};
 use crate::lookup::{base_url, end_of_output, json, words};
 use crate::problem::Problem;
-use crate::{logs, text};
+use crate::{assets, logs, text};
 
 mod told;
 
@@ -90,7 +90,7 @@ pub(crate) enum IncidentCommand {
         /// Give groups, clients and hosts made-up names; those of groups live on the same partitions
         #[arg(long)]
         pseudonyms: bool,
-        /// `json` can be taken in again; `md` and `html` are for people, and need --server
+        /// `json` can be taken in again; `md` (a draft for the post-mortem) and `html` are for people
         #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = ["json", "md", "html"])]
         format: String,
         #[command(flatten)]
@@ -219,9 +219,7 @@ async fn list(from: &From, cluster: Option<&str>, environment: &Environment) -> 
     }
     let store = open(&from.store, false, environment).await?;
     let incidents = store.incidents(cluster, None, PAGE).await.map_err(|error| of_store(&error))?;
-    let full = incidents.iter().filter(|one| one.closed.is_some()).count() >= PAGE as usize;
-    let before = incidents.iter().rfind(|one| full && one.closed.is_some()).map(|last| last.opened.at);
-    Ok(IncidentList { incidents, before })
+    Ok(IncidentList::of(incidents))
 }
 
 async fn show(from: &From, id: &str, environment: &Environment) -> Result<IncidentFile, Failure> {
@@ -243,28 +241,14 @@ async fn export(
     if let Some(server) = &from.server {
         let flag = if pseudonyms { "true" } else { "false" };
         let path = format!("i/{}/export.{format}", in_path(id)?);
-        let exported = found(server, &path, &[("pseudonyms", flag)], id).await;
-        // A server that does not know the ending answers with a page.
-        return exported.map_err(|failure| match failure.message.contains("(got status 404)") {
-            true => Failure {
-                code: EXIT_UNAVAILABLE,
-                message: format!(
-                    "{server} does not write incidents as {format}\n  It may be an older version of Unstuck.\n  Take the \
-                     JSON: leave --format out"
-                ),
-            },
-            false => failure,
-        });
+        return found(server, &path, &[("pseudonyms", flag)], id).await;
     }
-    if format != "json" {
-        return Err(Failure::usage(format!(
-            "--format {format} needs --server\n  What people read is written by a running `unstuck serve`.\n  Add --server \
-             http://127.0.0.1:8080, or take the JSON"
-        )));
-    }
-    exported(&from.store, id, pseudonyms, environment)
-        .await
-        .and_then(|archive| Ok((json(&archive)? + "\n").into_bytes()))
+    let archive = exported(&from.store, id, pseudonyms, environment).await?;
+    Ok(match format {
+        "md" => unstuck_app::incident_markdown(&archive.view()).into_bytes(),
+        "html" => unstuck_app::incident_html(&archive.view(), &assets::stylesheet()).into_bytes(),
+        _ => (json(&archive)? + "\n").into_bytes(),
+    })
 }
 
 /// An incident out of a store.

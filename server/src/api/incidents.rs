@@ -27,6 +27,16 @@ pub struct IncidentList {
     pub before: Option<Timestamp>,
 }
 
+impl IncidentList {
+    /// A page of incidents, with the way to the next one if it is full.
+    pub(crate) fn of(incidents: Vec<Incident>) -> Self {
+        let over = || incidents.iter().filter(|one| one.closed.is_some());
+        let full = over().count() >= crate::incidents::PAGE as usize;
+        let before = over().next_back().filter(|_| full).map(|last| last.opened.at);
+        Self { incidents, before }
+    }
+}
+
 /// What `…/history` answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryAnswer {
@@ -73,10 +83,7 @@ pub(super) async fn incidents(
     // Asked for before the store is, so that a server that keeps nothing says so.
     store(&watched)?;
     let incidents = watched.incidents(cluster.as_deref(), before).await.map_err(|why| Problem::store_fails(&why))?;
-    let closed = incidents.iter().filter(|one| one.closed.is_some());
-    let full = closed.clone().count() >= crate::incidents::PAGE as usize;
-    let before = closed.last().filter(|_| full).map(|last| last.opened.at);
-    Ok(Json(IncidentList { incidents, before }))
+    Ok(Json(IncidentList::of(incidents)))
 }
 
 /// Everything about one, but what was seen.
