@@ -400,9 +400,9 @@ mod tests {
           group: no broker lists it
 
         not listed, listing filtered:
-        [working] my-group: its coordinator works (serves, and commits are accepted); the group itself was never seen by Unstuck, which began looking at 12:00:00 UTC; the account may not see all groups (needs DESCRIBE on CLUSTER).
+        [working] my-group: its coordinator works (serves, and commits are accepted); the group itself was never seen by Unstuck, which began looking at 12:00:00 UTC, and the account may not see all groups (needs DESCRIBE on CLUSTER).
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: never seen by Unstuck, which began looking at 12:00:00 UTC; the account may not see all groups (needs DESCRIBE on CLUSTER)
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC, and the account may not see all groups (needs DESCRIBE on CLUSTER)
 
         one copy:
         [at_risk] my-group is at risk: its coordinator serves, but everything depends on broker 1.
@@ -419,13 +419,13 @@ mod tests {
         [stuck] my-group is stuck: its coordinator, broker 1, is down.
           It will not heal by itself: stuck until broker 1 is back.
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: cannot be looked for, as its coordinator does not work; never seen by Unstuck, which began looking at 12:00:00 UTC; groups on broker 1 could not be listed
+          group: cannot be looked for, as its coordinator does not work; never seen by Unstuck, which began looking at 12:00:00 UTC, and groups on broker 1 could not be listed
 
         election due:
         [recovering] my-group is recovering: its coordinator, broker 1, is down, and another one is about to be elected.
           Recovering: brokers 2 and 3 are in sync, and an election is due by 12:00:13 UTC.
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: never seen by Unstuck, which began looking at 12:00:00 UTC; groups on broker 1 could not be listed
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC, and groups on broker 1 could not be listed
 
         loading:
         [recovering] my-group is recovering: its coordinator, broker 1, is loading its partition.
@@ -441,7 +441,7 @@ mod tests {
         not reachable:
         [unknown] my-group: unknown, because its coordinator, broker 1, cannot be reached from here (the connection attempt timed out).
           "my-group".hashCode() = -1906497762, abs 1906497762, mod 50 = partition 12 of __consumer_offsets
-          group: never seen by Unstuck, which began looking at 12:00:00 UTC; groups on broker 1 could not be listed
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC, and groups on broker 1 could not be listed
 
         fresh cluster:
         [look_at_group] my-group: no consumer group has used this cluster yet, so there is nothing to look at.
@@ -466,7 +466,7 @@ mod tests {
         nothing answers:
         [unknown] my-group: unknown, because no bootstrap address leads to the cluster.
           note: Not proven: __consumer_offsets could not be looked at.
-          group: never seen by Unstuck, which began looking at 12:00:00 UTC; no broker answers
+          group: never seen by Unstuck, which began looking at 12:00:00 UTC, and no broker answers
 
         drift:
         [unknown] my-group: unknown, because brokers use different partition counts, and they disagree on its partition.
