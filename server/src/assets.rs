@@ -29,6 +29,8 @@ struct Style;
 #[allow_missing = true]
 struct Public;
 
+/// The files of the stylesheet, in the order in which they stand in it; it is served as one.
+const STYLES: [&str; 2] = ["main.css", "kept.css"];
 /// Names below this hold a hash of their contents, so they never change.
 const HASHED: &str = "public, max-age=31536000, immutable";
 /// Others are asked for again, which costs a 304.
@@ -69,15 +71,16 @@ impl Bundle {
 /// The address of the stylesheet, with a hash of its contents.
 #[must_use]
 pub fn stylesheet_path() -> String {
-    let hash = Style::get("main.css").map(|file| hex(&file.metadata.sha256_hash()[..8]));
-    format!("/style/{}/main.css", hash.unwrap_or_else(|| "none".to_owned()))
+    let hashes = STYLES.iter().filter_map(|name| Style::get(name));
+    let hash: String = hashes.map(|file| hex(&file.metadata.sha256_hash()[..4])).collect();
+    format!("/style/{}/main.css", if hash.is_empty() { "none" } else { &hash })
 }
 
 /// The stylesheet itself, for files that stand alone.
 #[must_use]
 pub(crate) fn stylesheet() -> String {
-    let file = Style::get("main.css");
-    file.map(|file| String::from_utf8_lossy(&file.data).into_owned()).unwrap_or_default()
+    let files = STYLES.iter().filter_map(|name| Style::get(name));
+    files.map(|file| String::from_utf8_lossy(&file.data).into_owned()).collect()
 }
 
 /// The file with this path (`/pkg/…`, `/style/…`, `/favicon.svg`), if it is embedded.
@@ -86,8 +89,11 @@ pub fn file(path: &str, request: &HeaderMap) -> Option<Response> {
     let path = path.strip_prefix('/')?;
     if path.strip_prefix("style/").is_some() {
         let current = stylesheet_path();
-        return (format!("/{path}") == current)
-            .then(|| respond("main.css", Style::get("main.css")?, None, HASHED, request))?;
+        return (format!("/{path}") == current).then(|| {
+            let first = Style::get(STYLES[0])?;
+            let all = EmbeddedFile { data: Cow::Owned(stylesheet().into_bytes()), metadata: first.metadata };
+            respond(STYLES[0], all, None, HASHED, request)
+        })?;
     }
     if !path.starts_with("pkg/") {
         let file = Public::get(path)?;
