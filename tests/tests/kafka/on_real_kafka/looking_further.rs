@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::producer::{BaseProducer, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use unstuck_diagnosis::placement::partition_for;
-use unstuck_diagnosis::snapshot::{BrokerSight, Observed, TRANSACTION_STATE};
+use unstuck_diagnosis::snapshot::{BrokerSight, TRANSACTION_STATE};
 use unstuck_diagnosis::{GroupId, OFFSETS_TOPIC};
 use unstuck_kafka::Collector;
 use unstuck_tests::cluster::{Cluster, Options};
@@ -117,11 +117,16 @@ async fn transactions(cluster: &Cluster, watched: &Watched) -> Result<()> {
             if open.txn_start_offset < 0 || open.last_timestamp.is_none() { Err("no start") } else { Ok(()) }
         })
         .await;
-    let configs = sights(watched).remove(0).1.state_topic_configs;
-    if let Observed::Known(configs) = &configs {
-        // The broker makes this topic with a min.insync.replicas of its own.
-        ensure!(configs[TRANSACTION_STATE].min_insync_is_override == Some(true), "{configs:?}");
-    }
+    // The broker makes this topic with a min.insync.replicas of its own. Settings are asked for less often than leaders, so
+    // the topic may be seen before them.
+    watched
+        .until("the settings of the transaction topic to be told", |now| {
+            watched.look_now();
+            let told = now.snapshot.brokers.values().filter_map(|sight| sight.state_topic_configs.known());
+            let configs = told.filter_map(|configs| configs.get(TRANSACTION_STATE)).next().ok_or("none told")?;
+            if configs.min_insync_is_override == Some(true) { Ok(()) } else { Err("no override") }
+        })
+        .await;
 
     tokio::task::spawn_blocking(move || producer.abort_transaction(PATIENCE)).await??;
     watched
