@@ -18,7 +18,7 @@ use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
 use super::patience::Patience;
-use super::{CLIENT_ID, configs};
+use super::{CLIENT_ID, NAMES_SAFELY, configs};
 use crate::canary::proof_ids;
 use crate::shared::{Nudges, Shared};
 use crate::why::{miss, why};
@@ -273,6 +273,12 @@ impl Look<'_> {
             self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
             return Ok(());
         }
+        // The view may be seconds old, and asking for a coordinator makes the topic anew where it was deleted meanwhile.
+        if !self.topic_is_there(connection).await? {
+            let why = self.no_topic();
+            self.note(|sight, now| miss(&mut sight.coordinators, &why, now));
+            return Ok(());
+        }
         let set = self.shared.canaries();
         let many = connection.version(Api::FindCoordinator).is_some_and(|version| version >= 4);
         let proofs = if many { PROOFS } else { SINGLE_PROOFS };
@@ -303,6 +309,16 @@ impl Look<'_> {
             news
         });
         Ok(())
+    }
+
+    /// Whether the broker sees `__consumer_offsets` at this very moment.
+    async fn topic_is_there(&self, connection: &mut Connection) -> Result<bool, WireError> {
+        let names = connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
+        let topics = if names { Topics::Named(vec![OFFSETS_TOPIC.to_owned()]) } else { Topics::All };
+        let request =
+            MetadataRequest { topics, keep: Keep::Named(vec![OFFSETS_TOPIC.to_owned()]), cluster_operations: false };
+        let answer = connection.call(&request, self.deadline()).await?.answer;
+        Ok(answer.topics.get(OFFSETS_TOPIC).is_some_and(|topic| topic.error == 0))
     }
 
     /// Whom the broker names as coordinators: all ids in one request, or one request each.
