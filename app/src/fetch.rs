@@ -241,8 +241,7 @@ pub(crate) async fn written_page(address: String) -> Result<Found<Written>, Serv
 
 #[cfg(feature = "ssr")]
 async fn incident_page(source: &dyn Source, id: &str, moment: Option<&str>) -> Found<Written> {
-    let moments = [Moment::Opening, Moment::Worst, Moment::Closing];
-    let moment = moment.and_then(|word| moments.into_iter().find(|one| one.slug() == word));
+    let moment = moment.and_then(|word| Moment::ALL.into_iter().find(|one| one.slug() == word));
     match kept(KEPT_DEADLINE, source.incident(id, moment)).await {
         Ok(Some(view)) => Found::Here(incident::page(&view, own_address().as_deref())),
         Ok(None) => Found::Missing(incident::missing(id, source.keeps())),

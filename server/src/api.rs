@@ -136,6 +136,17 @@ async fn never_cached(mut response: Response) -> Response {
     response
 }
 
+/// A file that browsers save under this name.
+pub(crate) fn attachment(name: &str, content_type: &'static str, content: impl IntoResponse) -> Response {
+    let mut response = content.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    response
+}
+
 /// For whatever is not served below `/api`.
 pub(crate) async fn unknown_path(OriginalUri(uri): OriginalUri) -> Problem {
     Problem::unknown_path(uri.path())

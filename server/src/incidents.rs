@@ -14,9 +14,10 @@ use jiff::Timestamp;
 use unstuck_app::{History, IncidentView};
 use unstuck_diagnosis::Published;
 use unstuck_diagnosis::history::{Frozen, Incident, IncidentId, Moment, OpenedBy, Since, Subject};
-use unstuck_store::{Document, FindingsWanted, IncidentFile, Store, StoreError};
+use unstuck_diagnosis::report::{Severity, Status};
+use unstuck_store::{FindingsWanted, IncidentFile, Store, StoreError};
 
-use crate::record::{read_frozen, unguessable, write_frozen};
+use crate::record::{document, read_frozen, unguessable};
 
 /// How many events or incidents are shown at once.
 pub(crate) const PAGE: u32 = 100;
@@ -58,7 +59,7 @@ pub(crate) async fn view(
     let IncidentFile { incident, findings, notes, moments, events, events_cut } = file;
     let kept = |wanted: Moment| moments.iter().any(|(moment, _)| *moment == wanted);
     let asked = moment.filter(|moment| kept(*moment));
-    let shown = asked.or_else(|| [Moment::Worst, Moment::Opening, Moment::Closing].into_iter().find(|one| kept(*one)));
+    let shown = asked.or_else(|| Moment::ALL.into_iter().find(|one| kept(*one)));
     let (mut then, mut unreadable) = (None, None);
     if let Some(moment) = shown
         && let Some(document) = store.document(id, moment).await?
@@ -83,17 +84,7 @@ pub(crate) async fn by_hand(
 ) -> Result<IncidentId, StoreError> {
     let incident = made_by_hand(published, by);
     let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
-    let mut documents = Vec::new();
-    match write_frozen(&frozen) {
-        Ok(bytes) => documents.push(Document {
-            incident: incident.id.clone(),
-            moment: Moment::Opening,
-            at: frozen.at,
-            format: frozen.format,
-            bytes,
-        }),
-        Err(error) => tracing::error!(%error, "a defect in Unstuck: what was seen cannot be written"),
-    }
+    let documents: Vec<_> = document(incident.id.clone(), Moment::Opening, &frozen).into_iter().collect();
     store.put_incident(&incident, &[], &[], &documents, &[]).await?;
     Ok(incident.id)
 }
@@ -110,18 +101,8 @@ fn made_by_hand(published: &Published, by: Option<String>) -> Incident {
         closed: Some(at),
         by: OpenedBy::Person(by),
         title: report.headline.sentence.clone(),
-        severity: report
-            .findings
-            .iter()
-            .map(|one| one.severity)
-            .max()
-            .unwrap_or(unstuck_diagnosis::report::Severity::Info),
-        stuck_groups: report
-            .groups
-            .by_status
-            .get(&unstuck_diagnosis::report::Status::Stuck)
-            .copied()
-            .unwrap_or_default(),
+        severity: report.findings.iter().map(|one| one.severity).max().unwrap_or(Severity::Info),
+        stuck_groups: report.groups.by_status.get(&Status::Stuck).copied().unwrap_or_default(),
         slugs: Vec::new(),
         partitions: Vec::new(),
         brokers: Vec::new(),

@@ -35,10 +35,9 @@ impl Kept {
     pub(crate) fn shown(&self, wanted: Option<&str>) -> Result<Shown<'_>, String> {
         match self.pieces.as_slice() {
             [Piece::Incident(archive)] => {
-                let in_order = [Moment::Worst, Moment::Opening, Moment::Closing];
                 let found = match wanted {
-                    Some(wanted) => in_order.into_iter().find(|moment| moment.slug() == wanted),
-                    None => in_order.into_iter().find(|moment| archive.documents.contains_key(moment)),
+                    Some(wanted) => Moment::ALL.into_iter().find(|moment| moment.slug() == wanted),
+                    None => Moment::ALL.into_iter().find(|moment| archive.documents.contains_key(moment)),
                 };
                 let kept: Vec<&str> = archive.documents.keys().map(|moment| moment.slug()).collect();
                 let kept = if kept.is_empty() { "none".to_owned() } else { kept.join(", ") };

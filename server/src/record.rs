@@ -18,6 +18,7 @@ mod recorder;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use document::document;
 pub use document::{DocumentError, read_frozen, write_frozen};
 pub(crate) use inbox::{Inbox, News};
 pub use keeper::{Keeper, Recording, RecordingOf};

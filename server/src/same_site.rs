@@ -1,23 +1,60 @@
 //! What changes something is taken from this site's own pages only.
 
-use axum::Extension;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
 use http::HeaderMap;
 
+use crate::api::{pairs, read_body};
 use crate::problem::Problem;
 
 /// Laid around all routes where the server listens on this machine alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnLoopback;
 
-/// Whether it does, as handlers get it.
-pub(crate) type Reached = Option<Extension<OnLoopback>>;
+/// What a page of this site sent. What another site sends is refused before a handler sees it.
+pub(crate) struct Sent {
+    /// Its headers.
+    pub(crate) headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Sent {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        of_this_site(request.headers(), request.extensions().get::<OnLoopback>().is_some())?;
+        let headers = request.headers().clone();
+        Ok(Self { headers, body: Bytes::from_request(request, state).await })
+    }
+}
+
+impl Sent {
+    /// The whole body, of at most `limit` bytes (which the router sees to).
+    pub(crate) fn body(self, limit: usize) -> Result<Bytes, Problem> {
+        read_body(self.body, limit)
+    }
+
+    /// The values of a form with these fields, of which each may stand once.
+    pub(crate) fn fields<const N: usize>(self, names: [&str; N], limit: usize) -> Result<[Option<String>; N], Problem> {
+        let mut values = [const { None }; N];
+        for (name, value) in pairs(&self.body(limit)?)? {
+            let field = names.iter().position(|known| *known == name).and_then(|at| values.get_mut(at));
+            let field = field.ok_or_else(|| Problem::unknown_parameter(&name, &names))?;
+            if field.replace(value).is_some() {
+                return Err(Problem::repeated_parameter(&name));
+            }
+        }
+        Ok(values)
+    }
+}
 
 /// Refuses what a page of another site sends. Browsers say where a request comes from, and pages cannot change what
 /// they say; what says nothing is no browser.
 ///
 /// On loopback a name other than `localhost` is another site, too: whoever owns it may let it point to this machine
 /// (DNS rebinding), and the browser would take their page for ours.
-pub(crate) fn of_this_site(headers: &HeaderMap, on_loopback: bool) -> Result<(), Problem> {
+fn of_this_site(headers: &HeaderMap, on_loopback: bool) -> Result<(), Problem> {
     let host = header_text(headers, "host").unwrap_or_default();
     let from_here = match (header_text(headers, "sec-fetch-site"), header_text(headers, "origin")) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -40,4 +77,12 @@ fn names_this_machine(authority: &str) -> bool {
 pub(crate) fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     // What cannot be read was not sent by a browser, and is no permission either.
     headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"))
+}
+
+/// A path of this server: neither another host (`//host`, `/\host`) nor a text that breaks the header.
+pub(crate) fn local_path(back: &str) -> Result<&str, Problem> {
+    let local = back.starts_with('/')
+        && !back.starts_with("//")
+        && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if local { Ok(back) } else { Err(Problem::bad_back(back)) }
 }

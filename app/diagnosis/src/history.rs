@@ -238,6 +238,9 @@ pub enum Moment {
 }
 
 impl Moment {
+    /// All of them; the one that is shown first unless another is asked for stands first.
+    pub const ALL: [Self; 3] = [Self::Worst, Self::Opening, Self::Closing];
+
     /// The word in links and in the store.
     #[must_use]
     pub fn slug(self) -> &'static str {

@@ -23,15 +23,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
+use unstuck_wire::{Api, Connection};
 
 use crate::shared::Shared;
 
 /// How we name ourselves to brokers.
 pub(crate) const CLIENT_ID: &str = "unstuck";
 
-/// From this version of Metadata on (Kafka 2.8) brokers honour `allow_auto_topic_creation=false` for internal topics.
-/// Below, naming `__consumer_offsets` would create it.
-pub(crate) const NAMES_SAFELY: i16 = 10;
+/// Whether topics may be named to this broker: from version 10 of Metadata on (Kafka 2.8) brokers honour
+/// `allow_auto_topic_creation=false` for internal topics. Below, naming `__consumer_offsets` would create it.
+pub(crate) fn names_safely(connection: &Connection) -> bool {
+    connection.version(Api::Metadata).is_some_and(|version| version >= 10)
+}
 
 /// Starts a task per bootstrap address, and tasks for each broker as it is discovered; returns when told to stop.
 pub(crate) async fn supervise(shared: Arc<Shared>, tasks: TaskTracker) {

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
-use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, header};
+use axum::response::Response;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::plan::{Plan, Wish};
 
-use super::{find, params};
+use super::{attachment, find, params};
 use crate::problem::Problem;
 use crate::watched::Watched;
 
@@ -77,11 +76,5 @@ pub(super) async fn file(
     let answer = make(&watched, cluster, &slug, query.as_deref())?;
     let names: Vec<&str> = answer.plan.remedy.files.iter().map(|file| file.name.as_str()).collect();
     let file = answer.plan.file(&name).ok_or_else(|| Problem::unknown_file(&name, &names))?;
-    let mut response = file.content.clone().into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{}\"", file.name)) {
-        headers.insert(header::CONTENT_DISPOSITION, value);
-    }
-    Ok(response)
+    Ok(attachment(&file.name, "application/json", file.content.clone()))
 }

@@ -5,22 +5,20 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use bytes::Bytes;
-use http::{HeaderMap, header};
+use http::header;
 use serde::Deserialize;
 use unstuck_drill::scenario::action::Action;
 use unstuck_drill::scenario::value::Time;
 use unstuck_drill::serve::Drill;
 use unstuck_drill::world::Status;
 
-use crate::api::{no_parameters, pairs, read_body};
+use crate::api::no_parameters;
 use crate::problem::Problem;
-use crate::same_site::{Reached, header_text, of_this_site};
+use crate::same_site::{Sent, header_text, local_path};
 
 /// The path of the form.
 const FORM: &str = "/drill";
@@ -90,45 +88,21 @@ async fn status(State(drill): State<Arc<Drill>>, RawQuery(query): RawQuery) -> R
     Ok(Json(drill.status()))
 }
 
-async fn told(
-    State(drill): State<Arc<Drill>>,
-    reached: Reached,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Json<Status>, Problem> {
-    of_this_site(&headers, reached.is_some())?;
+async fn told(State(drill): State<Arc<Drill>>, RawQuery(query): RawQuery, sent: Sent) -> Result<Json<Status>, Problem> {
     no_parameters(query.as_deref())?;
-    let content_type = header_text(&headers, header::CONTENT_TYPE.as_str()).unwrap_or("none");
+    let content_type = header_text(&sent.headers, header::CONTENT_TYPE.as_str()).unwrap_or("none");
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(Problem::not_json(content_type));
     }
-    let wish = serde_json::from_slice(&read_body(body, BODY_LIMIT)?)
+    let wish = serde_json::from_slice(&sent.body(BODY_LIMIT)?)
         .map_err(|error| Problem::bad_wish(format!("The body cannot be read: {error}."), &[]))?;
     obey(&drill, wish).await?;
     Ok(Json(drill.status()))
 }
 
-async fn pressed(
-    State(drill): State<Arc<Drill>>,
-    reached: Reached,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Problem> {
-    of_this_site(&headers, reached.is_some())?;
-    let (mut word, mut node, mut back) = (None, None, None);
-    for (name, value) in pairs(&read_body(body, BODY_LIMIT)?)? {
-        let field = match name.as_str() {
-            "do" => &mut word,
-            "node" => &mut node,
-            "back" => &mut back,
-            _ => return Err(Problem::unknown_parameter(&name, &["do", "node", "back"])),
-        };
-        if field.replace(value).is_some() {
-            return Err(Problem::repeated_parameter(&name));
-        }
-    }
+async fn pressed(State(drill): State<Arc<Drill>>, sent: Sent) -> Result<Response, Problem> {
+    let [word, node, back] = sent.fields(["do", "node", "back"], BODY_LIMIT)?;
     let back = local_path(back.as_deref().unwrap_or("/"))?;
     let wish = wish(word.as_deref().unwrap_or_default(), node.as_deref())?;
     obey(&drill, wish).await?;
@@ -156,12 +130,4 @@ fn wish(word: &str, node: Option<&str>) -> Result<Wish, Problem> {
         Problem::bad_wish(format!("The field \"node\" is \"{given}\", which is not the id of a broker."), &[])
     })?;
     Ok(Wish::Apply(Box::new(action(id))))
-}
-
-/// A path of this server: neither another host (`//host`, `/\host`) nor a text that breaks the header.
-pub(crate) fn local_path(back: &str) -> Result<&str, Problem> {
-    let local = back.starts_with('/')
-        && !back.starts_with("//")
-        && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if local { Ok(back) } else { Err(Problem::bad_back(back)) }
 }

@@ -122,8 +122,8 @@ impl Archive {
     /// As pages show it, with its worst moment. What is now is no part of it.
     #[must_use]
     pub fn view(&self) -> IncidentView {
-        let shown = [Moment::Worst, Moment::Opening, Moment::Closing].into_iter();
-        let mut shown = shown.filter_map(|moment| Some((moment, self.documents.get(&moment)?.clone())));
+        let mut shown =
+            Moment::ALL.into_iter().filter_map(|moment| Some((moment, self.documents.get(&moment)?.clone())));
         IncidentView {
             incident: self.incident.clone(),
             findings: self.findings.clone(),

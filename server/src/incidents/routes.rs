@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::rejection::{BytesRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::HeaderValue;
+use http::header;
 use jiff::Timestamp;
 use unstuck_diagnosis::history::{Acknowledged, IncidentId};
 use unstuck_store::{Kind, Store, StoreError};
 
 use super::archive::ArchiveError;
 use super::{NAME_CAP, NOTE_CAP, archive, by_hand};
-use crate::api::{pairs, read_body};
+use crate::api::{attachment, pairs};
 use crate::assets;
 use crate::problem::Problem;
-use crate::same_site::{Reached, header_text, of_this_site};
+use crate::same_site::{Sent, header_text};
 use crate::watched::Watched;
 
 /// The largest body: a note of the largest size, percent-encoded.
@@ -68,20 +68,11 @@ struct Form {
 }
 
 impl Form {
-    fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, Problem> {
-        let (mut by, mut text) = (None, None);
-        for (name, value) in pairs(body)? {
-            let field = match name.as_str() {
-                "by" => &mut by,
-                "text" => &mut text,
-                _ => return Err(Problem::unknown_parameter(&name, &["by", "text"])),
-            };
-            if field.replace(value).is_some() {
-                return Err(Problem::repeated_parameter(&name));
-            }
-        }
+    fn read(sent: Sent) -> Result<Self, Problem> {
+        let user = header_text(&sent.headers, USER_HEADER).map(str::to_owned);
+        let [by, text] = sent.fields(["by", "text"], BODY_LIMIT)?;
         // Whoever is logged in at the proxy need not type it, and cannot be somebody else.
-        let by = header_text(headers, USER_HEADER).map(str::to_owned).or(by).unwrap_or_default();
+        let by = user.or(by).unwrap_or_default();
         let by: String = by.trim().chars().filter(|c| !c.is_control()).take(NAME_CAP).collect();
         let text = text.unwrap_or_default().replace("\r\n", "\n");
         if text.len() > NOTE_CAP {
@@ -94,12 +85,9 @@ impl Form {
 async fn make(
     State(watched): State<Arc<Watched>>,
     path: Result<Path<String>, PathRejection>,
-    reached: Reached,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    sent: Sent,
 ) -> Result<Response, Problem> {
-    of_this_site(&headers, reached.is_some())?;
-    let form = Form::read(&headers, &read_body(body, BODY_LIMIT)?)?;
+    let form = Form::read(sent)?;
     let name = path.map_or_else(|_| "\u{fffd}".to_owned(), |Path(name)| name);
     let published = watched.newest(&name).ok_or_else(|| Problem::unknown_cluster(&name, &watched.names()))?;
     let store = store(&watched)?;
@@ -111,13 +99,10 @@ async fn make(
 async fn note(
     State(watched): State<Arc<Watched>>,
     path: Result<Path<String>, PathRejection>,
-    reached: Reached,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    sent: Sent,
 ) -> Result<Response, Problem> {
-    of_this_site(&headers, reached.is_some())?;
     let id = id_of(path)?;
-    let form = Form::read(&headers, &read_body(body, BODY_LIMIT)?)?;
+    let form = Form::read(sent)?;
     if form.text.is_empty() {
         return Err(Problem::empty_note());
     }
@@ -129,13 +114,10 @@ async fn note(
 async fn acknowledge(
     State(watched): State<Arc<Watched>>,
     path: Result<Path<String>, PathRejection>,
-    reached: Reached,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    sent: Sent,
 ) -> Result<Response, Problem> {
-    of_this_site(&headers, reached.is_some())?;
     let id = id_of(path)?;
-    let form = Form::read(&headers, &read_body(body, BODY_LIMIT)?)?;
+    let form = Form::read(sent)?;
     if form.by.is_empty() {
         return Err(Problem::no_name());
     }
@@ -148,10 +130,8 @@ async fn acknowledge(
 async fn release(
     State(watched): State<Arc<Watched>>,
     path: Result<Path<String>, PathRejection>,
-    reached: Reached,
-    headers: HeaderMap,
+    _sent: Sent,
 ) -> Result<Response, Problem> {
-    of_this_site(&headers, reached.is_some())?;
     let id = id_of(path)?;
     store(&watched)?.acknowledge(&id, None).await.map_err(|error| Problem::of_store(&error))?;
     Ok(Redirect::to(&format!("/i/{}", id.0)).into_response())
@@ -181,14 +161,10 @@ async fn exported(watched: &Watched, id: &IncidentId, query: Option<&str>) -> Re
     }
 }
 
+/// A file to be saved. The incident goes on, so nobody may keep it.
 fn file(name: &str, content_type: &'static str, content: impl IntoResponse) -> Response {
-    let mut response = content.into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
-        headers.insert(header::CONTENT_DISPOSITION, value);
-    }
+    let mut response = attachment(name, content_type, content);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

@@ -7,8 +7,9 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use unstuck_diagnosis::history::{Chronicle, FORMAT, Frozen};
+use unstuck_diagnosis::history::{Chronicle, FORMAT, Frozen, IncidentId, Moment};
 use unstuck_diagnosis::memory::Memory;
+use unstuck_store::Document;
 
 /// How large a document may be once it is unpacked, in bytes: a damaged or hostile one must not fill the memory.
 const UNPACKED_LIMIT: u64 = 1 << 30;
@@ -45,6 +46,17 @@ pub(super) struct Known {
 /// Only if memory runs out.
 pub fn write_frozen(frozen: &Frozen) -> Result<Vec<u8>, DocumentError> {
     pack(frozen)
+}
+
+/// A moment of an incident, as a store keeps it; `None`, and logged, if it cannot be written.
+pub(crate) fn document(incident: IncidentId, moment: Moment, frozen: &Frozen) -> Option<Document> {
+    match write_frozen(frozen) {
+        Ok(bytes) => Some(Document { incident, moment, at: frozen.at, format: frozen.format, bytes }),
+        Err(error) => {
+            tracing::error!(%error, "a defect in Unstuck: what was seen cannot be written");
+            None
+        }
+    }
 }
 
 /// Reads a moment, compressed or as plain JSON, of any format up to the newest.

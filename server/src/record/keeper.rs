@@ -51,10 +51,11 @@ impl Recording {
         let Self::Failing { since, because, dropped } = self else { return None };
         let since = unstuck_diagnosis::time::at(*since, now);
         let dropped = match dropped {
-            0 => "What happens meanwhile is written once that is possible, if Unstuck runs until then.".to_owned(),
+            0 => "Verdicts do not depend on it. What happens meanwhile waits in memory, and is lost if Unstuck ends before."
+                .to_owned(),
             n => format!("{n} older events that waited to be written were dropped."),
         };
-        Some(format!("Not being remembered since {since}, because {because} {dropped}"))
+        Some(format!("Not being remembered since {since}, because of trouble with the store. {because} {dropped}"))
     }
 }
 

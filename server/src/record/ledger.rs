@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use unstuck_diagnosis::history::{Book, Chronicle, FORMAT, Frozen, IncidentId, Moment};
+use unstuck_diagnosis::history::{Book, Chronicle, FORMAT, Frozen};
 use unstuck_diagnosis::memory::{SeenGroup, SeenGroups};
 use unstuck_diagnosis::{GroupId, Published};
-use unstuck_store::{Batch, Document, Restored};
+use unstuck_store::{Batch, Restored};
 
-use super::document::{Known, pack, write_frozen};
+use super::document::{Known, document, pack};
 use super::pending::Pending;
 
 /// How often what is known is written although nothing happened, so that the record tells until when it was looked.
@@ -19,7 +19,7 @@ pub(super) struct Ledger {
     book: Book,
     chronicle: Chronicle,
     pub(super) pending: Pending,
-    /// The groups as the store has them.
+    /// The groups as the store has them, but for when they were listed last.
     groups: Arc<SeenGroups>,
     latest: Option<Arc<Published>>,
     /// What the last batch was made of.
@@ -66,14 +66,18 @@ impl Ledger {
     pub(super) fn step(&mut self, published: &Arc<Published>) {
         self.pending.happened(self.chronicle.step(&published.report, &published.memory));
         let changes = self.book.step(&published.report, &mut super::unguessable);
-        let documents =
-            changes.moments.into_iter().filter_map(|(incident, moment)| document(incident, moment, published));
-        self.pending.take(changes.findings, changes.incidents, documents.collect());
+        let mut documents = Vec::new();
+        if !changes.moments.is_empty() {
+            let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
+            let kept = changes.moments.into_iter().filter_map(|(incident, moment)| document(incident, moment, &frozen));
+            documents.extend(kept);
+        }
+        self.pending.take(changes.findings, changes.incidents, documents);
         self.latest = Some(Arc::clone(published));
     }
 
     /// What is to be written now, if anything is.
-    pub(super) fn unwritten(&self) -> Option<Unwritten> {
+    pub(super) fn unwritten(&mut self) -> Option<Unwritten> {
         let latest = self.latest.as_ref()?;
         let at = latest.report.observed_at;
         let groups = Arc::clone(&latest.memory.groups);
@@ -86,9 +90,12 @@ impl Ledger {
             let news = groups.members.iter().filter(|(id, seen)| self.groups.members.get(*id) != Some(*seen));
             batch.members = news.map(|(id, seen)| (id.clone(), seen.clone())).collect();
         }
-        let nothing =
-            self.pending.is_empty() && batch.groups.is_empty() && batch.gone.is_empty() && batch.members.is_empty();
-        if nothing && quiet {
+        let same_groups = batch.groups.is_empty() && batch.gone.is_empty() && batch.members.is_empty();
+        if same_groups {
+            // Listed again, and nothing else: they need not be compared again each time.
+            self.groups = Arc::clone(&groups);
+        }
+        if same_groups && self.pending.is_empty() && quiet {
             return None;
         }
         self.pending.fill(&mut batch);
@@ -110,17 +117,6 @@ impl Ledger {
         self.pending.written(&unwritten.batch);
         self.groups = Arc::clone(&unwritten.groups);
         self.written_at = Some(unwritten.batch.looked_until);
-    }
-}
-
-fn document(incident: IncidentId, moment: Moment, published: &Published) -> Option<Document> {
-    let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
-    match write_frozen(&frozen) {
-        Ok(bytes) => Some(Document { incident, moment, at: frozen.at, format: frozen.format, bytes }),
-        Err(error) => {
-            tracing::error!(%error, "a defect in Unstuck: what was seen cannot be written");
-            None
-        }
     }
 }
 

@@ -55,7 +55,12 @@ impl Pending {
 
     /// Forgets what a batch had, since it is written.
     pub(super) fn written(&mut self, batch: &Batch) {
-        self.events.retain(|event| !batch.events.contains(event));
+        // They stand first, but for those that had to go meanwhile.
+        if let Some(last) = batch.events.last()
+            && let Some(at) = self.events.iter().rposition(|event| event == last)
+        {
+            self.events.drain(..=at);
+        }
         self.findings.retain(|one| !batch.findings.contains(one));
         self.incidents.retain(|one| !batch.incidents.contains(one));
         self.documents.retain(|one| !batch.documents.contains(one));

@@ -101,16 +101,25 @@ impl Recorder {
     /// Waits until this server is the one that records, and reads where to go on.
     async fn begin(&self, recalled: &mut bool) -> (Arc<dyn Store>, i64, Ledger, Option<String>) {
         let store = self.opened().await;
-        // What was known before is wanted whoever records.
-        if !*recalled {
-            let (restored, known) = self.restored(&*store).await;
-            *recalled = true;
-            if let (Some(restored), Some(known)) = (restored, known) {
-                self.recall(restored, known);
-            }
+        // What was known before is wanted whoever records. Mostly it is this one, and what is read once serves for both.
+        let mut token = self.lease(&*store).await;
+        let (mut restored, mut known) = self.restored(&*store).await;
+        if !std::mem::replace(recalled, true)
+            && let (Some(restored), Some(known)) = (&restored, &known)
+        {
+            self.recall(restored, known);
         }
-        let token = self.leased(&*store).await;
-        let (restored, known) = self.restored(&*store).await;
+        let token = loop {
+            if let Some(token) = token {
+                break token;
+            }
+            tokio::time::sleep(TRY_AGAIN).await;
+            token = self.lease(&*store).await;
+            if token.is_some() {
+                // Another one has recorded meanwhile.
+                (restored, known) = self.restored(&*store).await;
+            }
+        };
         let about = known.as_ref().and_then(|known| known.cluster_id.clone());
         (store, token, Ledger::of(restored, known, self.keeper.settling_ms), about)
     }
@@ -150,9 +159,10 @@ impl Recorder {
         }
     }
 
-    fn recall(&self, restored: Restored, known: Known) {
+    fn recall(&self, restored: &Restored, known: &Known) {
         let groups = restored.groups.len();
-        let memory = known.memory.with_groups(restored.groups, restored.gone, restored.members);
+        let Restored { groups: rows, gone, members, .. } = restored.clone();
+        let memory = known.memory.clone().with_groups(rows, gone, members);
         tracing::info!(cluster = self.name, groups, until = %restored.looked_until, "knows what was seen before");
         self.inbox.put(News::Recalled(Box::new(memory)));
     }
@@ -187,16 +197,14 @@ impl Recorder {
         });
     }
 
-    /// Waits until this server is the one that records.
-    async fn leased(&self, store: &dyn Store) -> i64 {
-        loop {
-            match store.take_lease(&self.key, &self.keeper.holder, LEASE).await {
-                Ok(Lease::Held { token, .. }) => return token,
-                Ok(Lease::HeldBy { .. }) => self.say(Recording::Elsewhere),
-                Err(error) => self.failing(&error, 0),
-            }
-            tokio::time::sleep(TRY_AGAIN).await;
+    /// The token of the lease, if this server is the one that records; says so if not.
+    async fn lease(&self, store: &dyn Store) -> Option<i64> {
+        match store.take_lease(&self.key, &self.keeper.holder, LEASE).await {
+            Ok(Lease::Held { token, .. }) => return Some(token),
+            Ok(Lease::HeldBy { .. }) => self.say(Recording::Elsewhere),
+            Err(error) => self.failing(&error, 0),
         }
+        None
     }
 
     /// Records until the lease is lost.
@@ -215,13 +223,13 @@ impl Recorder {
         self.published.mark_changed();
         loop {
             if io.is_none() {
-                io = self.next_io(store, token, &ledger, &mut renew, &mut write, &mut drop_old);
+                io = self.next_io(store, token, &mut ledger, &mut renew, &mut write, &mut drop_old);
             }
             let wake = renew.min(write.max(Instant::now() + BETWEEN_WRITES));
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => {
-                    self.end(store, token, &ledger).await;
+                    self.end(store, token, &mut ledger).await;
                     return Lost::Ended;
                 }
                 done = async { match io.as_mut() { Some(io) => io.await, None => std::future::pending().await } } => {
@@ -267,7 +275,7 @@ impl Recorder {
         &self,
         store: &Arc<dyn Store>,
         token: i64,
-        ledger: &Ledger,
+        ledger: &mut Ledger,
         renew: &mut Instant,
         write: &mut Instant,
         drop_old: &mut Instant,
@@ -310,7 +318,7 @@ impl Recorder {
     }
 
     /// Writes what waits, and lets the next server record at once.
-    async fn end(&self, store: &Arc<dyn Store>, token: i64, ledger: &Ledger) {
+    async fn end(&self, store: &Arc<dyn Store>, token: i64, ledger: &mut Ledger) {
         let last = async {
             if let Some(unwritten) = ledger.unwritten()
                 && let Err(error) = store.write(&self.key, token, &unwritten.batch).await

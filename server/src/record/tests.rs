@@ -167,6 +167,22 @@ async fn while_nothing_can_be_written_it_says_so_and_then_goes_on_by_itself() {
     server.end().await;
 }
 
+#[test]
+fn what_is_said_while_nothing_is_remembered() {
+    let since: Timestamp = "2026-11-29T15:40:00Z".parse().expect("a time");
+    let failing = |dropped| Recording::Failing {
+        since,
+        because: "Nothing more can be recorded: the disk is full. Free some space; recording then goes on by itself."
+            .to_owned(),
+        dropped,
+    };
+    let said = [0, 12].map(|dropped| failing(dropped).not_remembered(since).expect("a sentence"));
+    insta::assert_snapshot!(said.join("\n"), @"
+    Not being remembered since 15:40:00 UTC, because of trouble with the store. Nothing more can be recorded: the disk is full. Free some space; recording then goes on by itself. Verdicts do not depend on it. What happens meanwhile waits in memory, and is lost if Unstuck ends before.
+    Not being remembered since 15:40:00 UTC, because of trouble with the store. Nothing more can be recorded: the disk is full. Free some space; recording then goes on by itself. 12 older events that waited to be written were dropped.
+    ");
+}
+
 #[tokio::test]
 async fn another_cluster_behind_the_same_name_is_kept_apart() {
     let folder = tempfile::tempdir().expect("a folder");

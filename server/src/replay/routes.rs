@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use bytes::Bytes;
-use http::{HeaderMap, header};
+use http::header;
 use unstuck_diagnosis::visible;
 
 use super::Player;
 use super::player::{Standing, Wish};
-use crate::api::{no_parameters, pairs, read_body};
-use crate::drill::routes::local_path;
+use crate::api::no_parameters;
 use crate::problem::Problem;
-use crate::same_site::{Reached, of_this_site};
+use crate::same_site::{Sent, local_path};
 
 /// The path of the form, and of how it stands.
 const PATH: &str = "/replay";
@@ -38,25 +35,8 @@ async fn standing(
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(player.standing())))
 }
 
-async fn pressed(
-    State(player): State<Arc<Player>>,
-    reached: Reached,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Problem> {
-    of_this_site(&headers, reached.is_some())?;
-    let (mut word, mut moment, mut back) = (None, None, None);
-    for (name, value) in pairs(&read_body(body, BODY_LIMIT)?)? {
-        let field = match name.as_str() {
-            "do" => &mut word,
-            "moment" => &mut moment,
-            "back" => &mut back,
-            _ => return Err(Problem::unknown_parameter(&name, &["do", "moment", "back"])),
-        };
-        if field.replace(value).is_some() {
-            return Err(Problem::repeated_parameter(&name));
-        }
-    }
+async fn pressed(State(player): State<Arc<Player>>, sent: Sent) -> Result<Response, Problem> {
+    let [word, moment, back] = sent.fields(["do", "moment", "back"], BODY_LIMIT)?;
     let back = local_path(back.as_deref().unwrap_or("/"))?;
     let word = word.unwrap_or_default();
     let wish = match word.as_str() {

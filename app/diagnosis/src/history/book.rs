@@ -93,8 +93,9 @@ impl Book {
         }
         let mut changes = Changes::default();
         let since = Since { at: now, after: self.last };
-        self.close(report, since, &mut changes);
-        self.open(report, since, name, &mut changes);
+        let pairs = self.pairs(report);
+        self.close(report, &pairs, since, &mut changes);
+        self.open(report, &pairs, since, name, &mut changes);
         self.findings.retain(|record| match &record.closed {
             Some(closed) => millis_between(closed.at, now) < SAME_FINDING_MS,
             None => true,
@@ -125,8 +126,7 @@ impl Book {
         pairs
     }
 
-    fn close(&mut self, report: &Report, since: Since, changes: &mut Changes) {
-        let pairs = self.pairs(report);
+    fn close(&mut self, report: &Report, pairs: &[Option<usize>], since: Since, changes: &mut Changes) {
         for (record, pair) in self.findings.iter_mut().zip(pairs) {
             match pair.and_then(|n| report.findings.get(n)) {
                 Some(finding) => {
@@ -151,8 +151,15 @@ impl Book {
         }
     }
 
-    fn open(&mut self, report: &Report, since: Since, name: &mut dyn FnMut() -> String, changes: &mut Changes) {
-        let known: BTreeSet<usize> = self.pairs(report).into_iter().flatten().collect();
+    fn open(
+        &mut self,
+        report: &Report,
+        pairs: &[Option<usize>],
+        since: Since,
+        name: &mut dyn FnMut() -> String,
+        changes: &mut Changes,
+    ) {
+        let known: BTreeSet<usize> = pairs.iter().flatten().copied().collect();
         // Causes before what follows from them, the severe ones first: so each finds the incident it belongs to.
         let mut new: Vec<&Finding> = report
             .findings

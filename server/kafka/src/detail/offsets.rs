@@ -12,7 +12,7 @@ use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest, Pa
 use unstuck_wire::{Api, Connection};
 
 use super::{GROUP_ID_NOT_FOUND, Timed};
-use crate::probe::NAMES_SAFELY;
+use crate::probe::names_safely;
 use crate::shared::Shared;
 use crate::why::why;
 
@@ -122,7 +122,7 @@ impl Logs {
             return Self::default();
         }
         let names: Vec<String> = names.into_iter().collect();
-        let safe = asked.connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
+        let safe = names_safely(&asked.connection);
         let topics = if safe { Topics::Named(names.clone()) } else { Topics::All };
         let request = MetadataRequest { topics, keep: Keep::Named(names), cluster_operations: false };
         let Ok(metadata) = asked.call(&request).await else { return Self::default() };

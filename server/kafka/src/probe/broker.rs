@@ -16,7 +16,7 @@ use super::aside::{Aside, Owed};
 use super::backoff::Backoff;
 use super::bootstrap::explain;
 use super::due::DueCanaries;
-use super::{CLIENT_ID, NAMES_SAFELY, configs};
+use super::{CLIENT_ID, configs, names_safely};
 use crate::shared::{Nudges, Shared};
 use crate::why::{lose, why};
 
@@ -227,7 +227,7 @@ impl Session<'_> {
 
     /// Brokers and `__consumer_offsets` as this broker sees them.
     async fn metadata(&mut self, connection: &mut Connection) -> Result<(), End> {
-        let names = connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
+        let names = names_safely(connection);
         let topics = if names && self.shared.topic_seen() {
             Topics::Named(once(OFFSETS_TOPIC.to_owned()).chain(self.shared.state_topics()).collect())
         } else if self.all_topics_pause > 0 {

@@ -18,7 +18,7 @@ use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
 use super::patience::Patience;
-use super::{CLIENT_ID, NAMES_SAFELY, configs};
+use super::{CLIENT_ID, configs, names_safely};
 use crate::canary::proof_ids;
 use crate::shared::{Nudges, Shared};
 use crate::why::{miss, why};
@@ -313,10 +313,9 @@ impl Look<'_> {
 
     /// Whether the broker sees `__consumer_offsets` at this very moment.
     async fn topic_is_there(&self, connection: &mut Connection) -> Result<bool, WireError> {
-        let names = connection.version(Api::Metadata).is_some_and(|version| version >= NAMES_SAFELY);
-        let topics = if names { Topics::Named(vec![OFFSETS_TOPIC.to_owned()]) } else { Topics::All };
-        let request =
-            MetadataRequest { topics, keep: Keep::Named(vec![OFFSETS_TOPIC.to_owned()]), cluster_operations: false };
+        let only = vec![OFFSETS_TOPIC.to_owned()];
+        let topics = if names_safely(connection) { Topics::Named(only.clone()) } else { Topics::All };
+        let request = MetadataRequest { topics, keep: Keep::Named(only), cluster_operations: false };
         let answer = connection.call(&request, self.deadline()).await?.answer;
         Ok(answer.topics.get(OFFSETS_TOPIC).is_some_and(|topic| topic.error == 0))
     }
