@@ -351,7 +351,19 @@ impl Cluster {
         for broker in &all {
             self.wait_until_sees(*broker, &all).await?;
         }
+        self.lead_as_preferred().await;
         Ok(())
+    }
+
+    /// Lets the first replica of every partition lead, as the controller does by itself only every five minutes.
+    ///
+    /// With the short sessions of these brokers a loaded machine is enough to make one lose its leaderships.
+    pub async fn lead_as_preferred(&self) {
+        wait_for("every preferred replica to lead", async || {
+            let args = ["--election-type", "preferred", "--all-topic-partitions"];
+            self.run_class("org.apache.kafka.tools.LeaderElectionCommand", &args).map(drop)
+        })
+        .await;
     }
 
     /// The process id of a broker, if it runs.

@@ -65,8 +65,7 @@ async fn placement_is_not_certain_while_brokers_use_another_count() -> Result<()
         cluster.wait_until_in_sync().await;
     }
     // The broker that was restarted first leads everything now, and a single leader proves no count.
-    let args = ["--election-type", "preferred", "--all-topic-partitions"];
-    cluster.run_class("org.apache.kafka.tools.LeaderElectionCommand", &args)?;
+    cluster.lead_as_preferred().await;
     server
         .wait_for_report("the placement to be proven for 60 partitions", |report| {
             report.placement == PlacementProof::Certain { partition_count: 60 }

@@ -72,14 +72,23 @@ async fn every_group_works(cluster: &Cluster, more: &[(&str, &str)]) -> Result<(
     })
     .await;
 
-    let report = server.report().await?;
-    ensure!(matches!(report.placement, PlacementProof::Certain { partition_count: 50 }), "{:?}", report.placement);
-    ensure!(report.headline.status == Status::Working, "{:?}", report.headline);
     // Share groups bring a topic of one copy with them here: that is all that may be said.
     let of_one_copy = ["state-topic-replication-factor", "data-partition-single-copy"];
-    let others: Vec<_> =
-        report.findings.iter().filter(|finding| !of_one_copy.contains(&finding.slug.as_str())).collect();
-    ensure!(others.is_empty(), "{others:#?}");
+    let report = wait_for("a report without findings", async || {
+        let report = server.report().await?;
+        let others: Vec<_> =
+            report.findings.iter().filter(|finding| !of_one_copy.contains(&finding.slug.as_str())).collect();
+        if others.is_empty() {
+            return Ok(report);
+        }
+        let said = format!("{others:#?}");
+        // Said rightly where the machine was so slow that a broker lost its session: its leaderships are given back.
+        cluster.lead_as_preferred().await;
+        Err(anyhow::anyhow!(said))
+    })
+    .await;
+    ensure!(matches!(report.placement, PlacementProof::Certain { partition_count: 50 }), "{:?}", report.placement);
+    ensure!(report.headline.status == Status::Working, "{:?}", report.headline);
     for result in &lookup.results {
         let named = Connection::open(&cluster.address(1), REQUEST_TIMEOUT)?.find_coordinator(result.group.as_str())?;
         let coordinator = result.coordinator.as_ref().context("a coordinator")?;
