@@ -13,6 +13,7 @@ use crate::eye::Eye;
 use crate::jars::{Release, java, run_class};
 use crate::ports::free_port;
 use crate::tether::Tethered;
+use crate::wait::wait_for;
 use crate::{kraft, zookeeper};
 
 /// What a test cluster should be like.

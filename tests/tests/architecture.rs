@@ -10,13 +10,14 @@ use serde_json::Value;
 use unstuck_tests::jars::workspace_folder;
 
 /// Each crate, and the crates of the workspace that it may depend on: `diagnosis` ← `app`, `kafka` ← `server` ← `tests`,
-/// `wire` ← `kafka`, `drill`, `diagnosis` ← `drill` ← `server`, and `diagnosis` ← `store` ← `server`.
-const MAY_DEPEND_ON: [(&str, &[&str]); 9] = [
+/// `wire` ← `security` ← `kafka`, `wire` ← `kafka`, `drill`, `diagnosis` ← `drill` ← `server`, and `diagnosis` ← `store` ← `server`.
+const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
     ("unstuck-app", &["unstuck-diagnosis"]),
     ("unstuck-bundle", &[]),
     ("unstuck-diagnosis", &[]),
     ("unstuck-drill", &["unstuck-diagnosis", "unstuck-wire"]),
-    ("unstuck-kafka", &["unstuck-diagnosis", "unstuck-wire"]),
+    ("unstuck-kafka", &["unstuck-diagnosis", "unstuck-security", "unstuck-wire"]),
+    ("unstuck-security", &["unstuck-wire"]),
     ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-store"]),
     ("unstuck-store", &["unstuck-diagnosis"]),
     (

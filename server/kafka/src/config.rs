@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unstuck_diagnosis::BrokerId;
+use unstuck_security::Security;
 
 /// One cluster to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,9 @@ pub struct ClusterConfig {
     pub bootstrap: Vec<String>,
     /// Addresses (`host:port`) to use instead of the advertised ones, by broker id: for containers and tunnels.
     pub broker_addresses: BTreeMap<BrokerId, String>,
-    /// librdkafka properties for the client's eye. `bootstrap.servers`, `client.id`, `group.id` and
+    /// TLS and login, for both eyes.
+    pub security: Security,
+    /// Further librdkafka properties for the client's eye alone. `bootstrap.servers`, `client.id`, `group.id` and
     /// `allow.auto.create.topics` are set by us and ignored here.
     pub properties: BTreeMap<String, String>,
     /// How the made-up group ids begin; an account with rights on a prefix needs one below that prefix.
@@ -33,6 +36,7 @@ impl ClusterConfig {
             name: name.into(),
             bootstrap,
             broker_addresses: BTreeMap::new(),
+            security: Security::default(),
             properties: BTreeMap::new(),
             canary_prefix: "unstuck-canary".to_owned(),
             request_timeout: Duration::from_secs(1),

@@ -21,3 +21,4 @@ pub use collector::Collector;
 pub use config::{Cadence, ClusterConfig};
 pub use detail::DetailError;
 pub use surroundings::{ClientEye, Clock, Surroundings};
+pub use unstuck_security as security;

@@ -1,0 +1,9 @@
+//! How a cluster is entered: TLS and SASL, described once and used by both eyes.
+//!
+//! [`Security`] is what the configuration says. Nothing in it prints a secret: [`Secret`] shows as `***`.
+
+mod model;
+mod secret;
+
+pub use model::{Identity, Material, Sasl, ScramHash, Security, Tls, TokenSource};
+pub use secret::{Secret, Unreadable};
