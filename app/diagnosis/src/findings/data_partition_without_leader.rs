@@ -9,7 +9,8 @@ use crate::report::{Avoid, Finding, Remedy, Risk, Severity};
 use crate::snapshot::{ClientView, LeaderlessPartition};
 use crate::words;
 
-const SLUG: &str = "data-partition-without-leader";
+/// Its slug, by which incidents know it.
+pub(crate) const SLUG: &str = "data-partition-without-leader";
 /// How many partitions the evidence names.
 const NAMED: usize = 5;
 

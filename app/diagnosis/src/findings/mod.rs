@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+pub(crate) use data_partition_without_leader::SLUG as DATA_PARTITION_WITHOUT_LEADER;
+
 use crate::commands::Commands;
 use crate::facts::Facts;
 use crate::handbook::Entry;

@@ -2,7 +2,8 @@
 //!
 //! One step per report, in order of time. A finding is recognised from report to report by its slug and by what it
 //! concerns. A severe one (groups stand still) opens an incident, or joins the open one that it shares a partition or a
-//! broker with: one dead broker with seventeen partitions is one incident.
+//! broker with: one dead broker with seventeen partitions is one incident. Partitions of other topics without a leader
+//! are severe once that lasts longer than a restart: their consumers stand still, although every coordinator works.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 
 use super::{FindingRecord, Incident, IncidentId, Moment, OpenedBy, OpeningId, Since};
 use crate::finding::{Finding, Severity};
+use crate::findings::DATA_PARTITION_WITHOUT_LEADER;
 use crate::report::{BrokerState, Report, Status};
 use crate::time::millis_between;
 
@@ -17,6 +19,9 @@ use crate::time::millis_between;
 const SAME_FINDING_MS: i64 = 60_000;
 /// How many milliseconds an incident has to be calm until it is over, unless configured otherwise.
 pub const SETTLING_MS: i64 = 300_000;
+/// How many milliseconds partitions of other topics have to be without a leader until that is more than a broker's restart,
+/// in which a topic with one copy has none.
+const RESTART_MS: i64 = 60_000;
 /// How many milliseconds pass at least before a worse moment is kept instead of the one before.
 const WORSE_MS: i64 = 10_000;
 
@@ -185,23 +190,26 @@ impl Book {
             self.findings.push(record.clone());
             changes.findings.push(record);
         }
-        // What was a warning may have become severe since it opened.
+        // What was a warning may have become severe since it opened, and what would have passed has lasted.
         for at in 0..self.findings.len() {
             let record = &self.findings[at];
             let (Some(last), None, None) = (&record.last, &record.closed, &record.incident) else { continue };
-            if severe(last, report) {
-                let last = last.clone();
-                let incident = self.incident_of(&last, report, since, name);
-                let record = &mut self.findings[at];
-                record.incident = incident;
-                changes.findings.retain(|changed| changed.id != record.id);
-                changes.findings.push(record.clone());
-            }
+            let opened = match lasts(record, report) {
+                true => record.opened,
+                false if severe(last, report) => since,
+                false => continue,
+            };
+            let last = last.clone();
+            let incident = self.incident_for(&last, report, opened, name);
+            let record = &mut self.findings[at];
+            record.incident = Some(incident);
+            changes.findings.retain(|changed| changed.id != record.id);
+            changes.findings.push(record.clone());
         }
     }
 
-    /// The incident that a finding belongs to: an open one, or a new one if it is severe. What is no fault, and what merely
-    /// warns of later, belongs to none.
+    /// The incident that a new finding belongs to: an open one, or a new one if it is severe. What is no fault, and what
+    /// merely warns of later, belongs to none.
     fn incident_of(
         &mut self,
         finding: &Finding,
@@ -209,23 +217,29 @@ impl Book {
         since: Since,
         name: &mut dyn FnMut() -> String,
     ) -> Option<IncidentId> {
+        if severe(finding, report) {
+            return Some(self.incident_for(finding, report, since, name));
+        }
         if finding.severity == Severity::Info {
             return None;
         }
-        let cause = finding.follows_from.as_deref();
-        let related = |open: &&mut Open| {
-            let incident = &open.incident;
-            cause.is_some_and(|cause| incident.slugs.iter().any(|slug| slug == cause))
-                || finding.partitions.iter().any(|partition| incident.partitions.contains(partition))
-                || finding.brokers.iter().any(|broker| incident.brokers.contains(broker))
-                || finding.partitions.is_empty() && finding.brokers.is_empty() && severe(finding, report)
-        };
-        if let Some(open) = self.incidents.iter_mut().find(related) {
+        let open = self.incidents.iter_mut().find(|open| open.incident.concerns(finding))?;
+        open.incident.take_in(finding);
+        Some(open.incident.id.clone())
+    }
+
+    /// The incident of a severe finding: an open one that concerns the same, else a new one.
+    fn incident_for(
+        &mut self,
+        finding: &Finding,
+        report: &Report,
+        since: Since,
+        name: &mut dyn FnMut() -> String,
+    ) -> IncidentId {
+        let everywhere = finding.partitions.is_empty() && finding.brokers.is_empty();
+        if let Some(open) = self.incidents.iter_mut().find(|open| everywhere || open.incident.concerns(finding)) {
             open.incident.take_in(finding);
-            return Some(open.incident.id.clone());
-        }
-        if !severe(finding, report) {
-            return None;
+            return open.incident.id.clone();
         }
         let mut incident = Incident {
             id: IncidentId(name()),
@@ -245,7 +259,7 @@ impl Book {
         incident.take_in(finding);
         let id = incident.id.clone();
         self.incidents.push(Open { incident, worst: None });
-        Some(id)
+        id
     }
 
     /// How the incidents stand after this report.
@@ -257,8 +271,9 @@ impl Book {
             let mine = self.findings.iter().filter(|record| record.incident.as_ref() == Some(&open.incident.id));
             let going_on: Vec<&Finding> = mine
                 .filter(|record| record.closed.is_none())
-                .filter_map(|record| record.last.as_ref())
-                .filter(|finding| severe(finding, report))
+                .filter_map(|record| Some((record, record.last.as_ref()?)))
+                .filter(|(record, finding)| severe(finding, report) || lasts(record, report))
+                .map(|(_, finding)| finding)
                 .collect();
             let before = open.incident.clone();
             if going_on.is_empty() {
@@ -295,6 +310,13 @@ impl Book {
 }
 
 impl Incident {
+    /// Whether a finding shares its cause, a partition or a broker with what belongs to the incident already.
+    fn concerns(&self, finding: &Finding) -> bool {
+        finding.follows_from.as_ref().is_some_and(|cause| self.slugs.contains(cause))
+            || finding.partitions.iter().any(|partition| self.partitions.contains(partition))
+            || finding.brokers.iter().any(|broker| self.brokers.contains(broker))
+    }
+
     /// Takes in what a finding concerns.
     pub fn take_in(&mut self, finding: &Finding) {
         if !self.slugs.contains(&finding.slug) {
@@ -317,6 +339,11 @@ impl Incident {
 fn severe(finding: &Finding, report: &Report) -> bool {
     let stuck = |partition: &i32| report.partition(*partition).is_some_and(|one| one.status == Status::Stuck);
     finding.severity == Severity::Outage || finding.severity == Severity::Error && finding.partitions.iter().any(stuck)
+}
+
+/// Whether partitions of other topics are without a leader for longer than a restart takes.
+fn lasts(record: &FindingRecord, report: &Report) -> bool {
+    record.slug == DATA_PARTITION_WITHOUT_LEADER && millis_between(record.opened.at, report.observed_at) >= RESTART_MS
 }
 
 /// Whether what a finding concerned cannot be seen now.

@@ -123,6 +123,38 @@ fn a_warning_makes_no_incident() {
 }
 
 #[test]
+fn data_partitions_without_a_leader_are_an_incident_once_that_lasts_longer_than_a_restart() {
+    let mut looks = Looks::new();
+    let healthy = || Sample::kraft(3, 6, 3).later(1);
+    looks.at(&healthy());
+    let dead = || healthy().later(1).gone(1).leaderless_data("orders", 0, &[1]);
+    let began = dead().now();
+    looks.at(&dead());
+    assert!(looks.open().is_empty(), "{:#?}", looks.open());
+    looks.at(&dead().later(59));
+    assert!(looks.open().is_empty(), "a restart takes as long: {:#?}", looks.open());
+    let changes = looks.at(&dead().later(61));
+    assert_eq!(moments(&changes), [Moment::Opening]);
+    let [incident] = looks.open()[..] else { panic!("{:#?}", looks.open()) };
+    assert_eq!(incident.opened.at, began, "it began when the finding did");
+    assert!(incident.slugs.iter().any(|slug| slug == "data-partition-without-leader"), "{incident:#?}");
+    looks.at(&healthy().later(120));
+    assert!(looks.open()[0].calm_since.is_some());
+    looks.at(&healthy().later(125 + SETTLING_MS / 1000));
+    assert!(looks.open().is_empty());
+}
+
+#[test]
+fn data_partitions_that_nobody_could_look_at_are_no_incident() {
+    let mut looks = Looks::new();
+    let mut unseen = Sample::kraft(3, 6, 3).later(1).gone(1).leaderless_data("orders", 0, &[1]);
+    unseen.snapshot.client = crate::snapshot::Observed::NotAsked;
+    looks.at(&unseen);
+    looks.at(&unseen.clone().later(600));
+    assert!(looks.open().is_empty(), "{:#?}", looks.open());
+}
+
+#[test]
 fn whoever_sees_nothing_closes_nothing() {
     let mut looks = Looks::new();
     let dead = Sample::kraft(3, 6, 1).later(1).gone(1).leaderless_after(1);
