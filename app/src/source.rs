@@ -91,6 +91,28 @@ pub struct IncidentView {
     pub then: Option<(Moment, Frozen)>,
     /// Why the moment cannot be shown, if it cannot be read.
     pub unreadable: Option<String>,
-    /// The cluster now; `None` if it is not looked at here.
-    pub now: Option<Arc<Published>>,
+    /// The cluster now.
+    pub now: Now,
+}
+
+/// How the cluster of an incident stands now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Now {
+    /// As seen last.
+    Seen(Arc<Published>),
+    /// Another cluster has the incident's name here, as their cluster ids tell.
+    AnotherCluster,
+    /// No cluster of its name is looked at here.
+    NotLookedAt,
+}
+
+impl Now {
+    /// What was seen last, if the cluster is looked at.
+    #[must_use]
+    pub fn seen(&self) -> Option<&Published> {
+        match self {
+            Self::Seen(published) => Some(published),
+            Self::AnotherCluster | Self::NotLookedAt => None,
+        }
+    }
 }

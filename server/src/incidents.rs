@@ -11,10 +11,10 @@ pub(crate) use pseudonyms::Names;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use unstuck_app::{History, IncidentView};
+use unstuck_app::{History, IncidentView, Now};
 use unstuck_diagnosis::Published;
 use unstuck_diagnosis::history::{Frozen, Incident, IncidentId, Moment, OpenedBy, Since, Subject};
-use unstuck_diagnosis::report::{Severity, Status};
+use unstuck_diagnosis::report::{Report, Severity, Status};
 use unstuck_store::{FindingsWanted, IncidentFile, Store, StoreError};
 
 use crate::record::{document, read_frozen, unguessable};
@@ -69,23 +69,34 @@ pub(crate) async fn view(
             Err(error) => unreadable = Some(error.to_string()),
         }
     }
-    let now = now(&incident.cluster);
+    let now = match (now(&incident.cluster), &then) {
+        (None, _) => Now::NotLookedAt,
+        (Some(now), Some((_, then))) if another(&then.report, &now.report) => Now::AnotherCluster,
+        (Some(now), _) => Now::Seen(now),
+    };
     Ok(Some(IncidentView { incident, findings, notes, events, events_cut, moments, then, unreadable, now }))
 }
 
-/// Keeps what is seen now under a link, and gives its id. It is over at once: nobody watches it.
+/// Whether two reports are about different clusters. Where an id is not known, nothing says so.
+fn another(one: &Report, other: &Report) -> bool {
+    one.cluster_id.is_some() && other.cluster_id.is_some() && one.cluster_id != other.cluster_id
+}
+
+/// Keeps what is seen now under a link among the incidents of the cluster that is kept as `key`, and gives its id. It is
+/// over at once: nobody watches it.
 ///
 /// # Errors
 /// The store cannot be written.
 pub(crate) async fn by_hand(
     store: &dyn Store,
+    key: &str,
     published: &Published,
     by: Option<String>,
 ) -> Result<IncidentId, StoreError> {
     let incident = made_by_hand(published, by);
     let frozen = Frozen::of(published, env!("CARGO_PKG_VERSION"));
     let documents: Vec<_> = document(incident.id.clone(), Moment::Opening, &frozen).into_iter().collect();
-    store.put_incident(&incident, &[], &[], &documents, &[]).await?;
+    store.put_incident(key, &incident, &[], &[], &documents, &[]).await?;
     Ok(incident.id)
 }
 

@@ -12,7 +12,7 @@ use unstuck_diagnosis::report::{BrokerState, Status};
 
 use super::fixture::{Fixture, Kept, at, published};
 use super::{get, meta, words};
-use crate::source::IncidentView;
+use crate::source::{IncidentView, Now};
 use crate::{incident_html, incident_markdown};
 
 /// Broker 1 died between two looks, and is still dead.
@@ -89,7 +89,7 @@ pub(super) fn view() -> IncidentView {
         moments: vec![(Moment::Opening, since.at), (Moment::Worst, at("2026-11-29T15:49:00Z"))],
         then: Some((Moment::Worst, Frozen::of(&then, "0.1.0"))),
         unreadable: None,
-        now: Some(Arc::new(published("prod"))),
+        now: Now::Seen(Arc::new(published("prod"))),
     }
 }
 
@@ -167,13 +167,28 @@ async fn whether_it_is_over_is_said() {
 #[tokio::test]
 async fn what_cannot_be_shown_is_said() {
     let mut gone = view();
-    (gone.now, gone.then, gone.unreadable) = (None, None, Some("it was written by a later version".to_owned()));
+    (gone.now, gone.then, gone.unreadable) =
+        (Now::NotLookedAt, None, Some("it was written by a later version".to_owned()));
     let (status, page) = get(keeping(gone), "/i/k3yX").await;
     assert_eq!(status, StatusCode::OK);
     let said = words(&page);
     for expected in ["Cluster prod is not looked at here", "cannot be read: it was written by a later version."] {
         assert!(said.contains(expected), "{expected} is not in: {said}");
     }
+}
+
+#[tokio::test]
+async fn another_cluster_of_the_same_name_is_not_taken_for_this_one() {
+    let mut elsewhere = view();
+    elsewhere.now = Now::AnotherCluster;
+    let draft = crate::incident_markdown(&elsewhere);
+    assert!(draft.contains("Now: another cluster has its name here."), "{draft}");
+    let (_, page) = get(keeping(elsewhere), "/i/k3yX").await;
+    let said = words(&page);
+    let expected = "Another cluster is called prod here, with another cluster id: this page cannot say how the one of this \
+                    incident stands now.";
+    assert!(said.contains(expected), "{said}");
+    assert!(!page.contains(">Cluster prod, live<"), "{page}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use unstuck_app::IncidentView;
+use unstuck_app::{IncidentView, Now};
 use unstuck_diagnosis::history::{Event, FindingRecord, Frozen, Incident, IncidentId, Moment, Note, OpenedBy};
 use unstuck_store::{Document, Store, StoreError};
 
@@ -114,7 +114,9 @@ pub async fn import(store: &dyn Store, archive: &Archive) -> Result<(), ArchiveE
         Ok(Document { incident, moment, at: frozen.at, format: frozen.format, bytes: write_frozen(frozen)? })
     });
     let documents: Vec<Document> = documents.collect::<Result<_, DocumentError>>()?;
-    store.put_incident(&incident, &archive.findings, &archive.events, &documents, &archive.notes).await?;
+    store
+        .put_incident(&incident.cluster, &incident, &archive.findings, &archive.events, &documents, &archive.notes)
+        .await?;
     Ok(())
 }
 
@@ -133,7 +135,7 @@ impl Archive {
             moments: self.documents.iter().map(|(moment, frozen)| (*moment, frozen.at)).collect(),
             then: shown.next(),
             unreadable: None,
-            now: None,
+            now: Now::NotLookedAt,
         }
     }
 }

@@ -91,8 +91,9 @@ async fn make(
     let name = path.map_or_else(|_| "\u{fffd}".to_owned(), |Path(name)| name);
     let published = watched.newest(&name).ok_or_else(|| Problem::unknown_cluster(&name, &watched.names()))?;
     let store = store(&watched)?;
+    let key = watched.kept_as(&name).unwrap_or(name);
     let by = Some(form.by).filter(|by| !by.is_empty());
-    let id = by_hand(&*store, &published, by).await.map_err(|error| Problem::of_store(&error))?;
+    let id = by_hand(&*store, &key, &published, by).await.map_err(|error| Problem::of_store(&error))?;
     Ok(Redirect::to(&format!("/i/{}", id.0)).into_response())
 }
 

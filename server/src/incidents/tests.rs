@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use unstuck_diagnosis::Published;
 use unstuck_diagnosis::sample::Sample;
+use unstuck_diagnosis::snapshot::Observed;
 
 use crate::assets::Bundle;
 use crate::config::StoreConfig;
@@ -21,22 +23,27 @@ use crate::watched::Watched;
 
 struct Site {
     router: Router,
+    published: watch::Sender<Arc<Published>>,
     _folder: TempDir,
 }
 
 impl Site {
     async fn new() -> Self {
+        Self::kept_as("production").await
+    }
+
+    /// A cluster called `production` that is kept under this name.
+    async fn kept_as(key: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let config = StoreConfig::file(folder.path().join("unstuck.db"));
         let keeper = Keeper::open(config, &TaskTracker::new(), &CancellationToken::new()).await;
-        let sample = Sample::kraft(3, 6, 1).group_on(0, "orders").later(1).gone(1).leaderless_after(1);
-        let (_, mut cluster) = watched_cluster(named("production", &sample));
-        let status = RecordingOf { key: "production".to_owned(), recording: Recording::Recording };
+        let (published, mut cluster) = watched_cluster(named("production", &dead()));
+        let status = RecordingOf { key: key.to_owned(), recording: Recording::Recording };
         cluster.recording = Some(watch::channel(status).1);
         let clusters = [("production".to_owned(), cluster)].into();
         let watched = Watched::new(clusters).with_keeper(Some(keeper.expect("a store")));
         let router = crate::router(Arc::new(watched), &Bundle::embedded(), CancellationToken::new());
-        Self { router, _folder: folder }
+        Self { router, published, _folder: folder }
     }
 
     async fn send(&self, request: http::Request<Body>) -> Response {
@@ -65,6 +72,10 @@ impl Site {
     }
 }
 
+fn dead() -> Sample {
+    Sample::kraft(3, 6, 1).group_on(0, "orders").later(1).gone(1).leaderless_after(1)
+}
+
 async fn refused(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
     let problem: Value = serde_json::from_str(&text(response).await).expect("a problem");
@@ -86,6 +97,39 @@ async fn a_link_keeps_what_was_seen() {
     let list = site.json("/api/v1/incidents?cluster=production").await;
     assert_eq!(list["incidents"][0]["id"], id);
     assert_eq!(site.json("/api/v1/incidents?cluster=elsewhere").await["incidents"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn a_link_is_listed_where_its_cluster_is_kept() {
+    let site = Site::kept_as("production (another)").await;
+    let path = site.link().await;
+    let list = site.json("/api/v1/incidents?cluster=production").await;
+    assert_eq!(list["incidents"][0]["id"], path.strip_prefix("/i/").expect("the path of an incident"));
+}
+
+#[tokio::test]
+async fn another_cluster_behind_the_same_name_is_not_shown_as_now() {
+    let site = Site::new().await;
+    let path = site.link().await;
+    let page = async || text(site.get(&path).await).await;
+    let (now, another) = ("Cluster production, live", "Another cluster is called production here");
+    let before = page().await;
+    assert!(before.contains(now) && !before.contains(another), "{before}");
+    let mut other = dead();
+    for sight in other.snapshot.brokers.values_mut() {
+        if let Observed::Known(view) = &mut sight.metadata {
+            view.cluster_id = Some("another-cluster".to_owned());
+        }
+    }
+    site.published.send_replace(Arc::new(named("production", &other)));
+    let after = page().await;
+    assert!(after.contains(another) && !after.contains(now), "{after}");
+    // Nobody can tell which cluster it is while no broker answers: what is seen is shown.
+    for sight in other.snapshot.brokers.values_mut() {
+        sight.metadata = Observed::NotAsked;
+    }
+    site.published.send_replace(Arc::new(named("production", &other)));
+    assert!(page().await.contains(now));
 }
 
 #[tokio::test]

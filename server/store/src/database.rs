@@ -159,6 +159,7 @@ impl<B: Backend> Store for Database<B> {
 
     async fn put_incident(
         &self,
+        cluster: &str,
         incident: &Incident,
         findings: &[FindingRecord],
         events: &[Event],
@@ -166,7 +167,8 @@ impl<B: Backend> Store for Database<B> {
         notes: &[Note],
     ) -> Result<(), StoreError> {
         let mut transaction = self.begin(For::Writing).await?;
-        let done = operations::put_incident(&mut transaction, incident, findings, events, documents, notes).await;
+        let done =
+            operations::put_incident(&mut transaction, cluster, incident, findings, events, documents, notes).await;
         self.end(transaction, done).await
     }
 

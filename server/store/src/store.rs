@@ -63,11 +63,12 @@ pub trait Store: Send + Sync + Debug {
     /// What was seen at a moment of an incident.
     async fn document(&self, id: &IncidentId, moment: Moment) -> Result<Option<Document>, StoreError>;
 
-    /// Keeps an incident that was made by hand or imported. What comes with it is kept with it, apart from what is
-    /// recorded of the cluster of that name; notes are numbered anew. Needs no lease. Refused with
+    /// Keeps an incident that was made by hand or imported, among those of `cluster`. What comes with it is kept with it,
+    /// apart from what is recorded of that cluster; notes are numbered anew. Needs no lease. Refused with
     /// [`Kind::Exists`](crate::Kind::Exists) if there is one with this id.
     async fn put_incident(
         &self,
+        cluster: &str,
         incident: &Incident,
         findings: &[FindingRecord],
         events: &[Event],

@@ -9,7 +9,7 @@ use unstuck_diagnosis::{PartitionId, visible};
 use super::super::incident::{hit, members_words, moment_words, opened_by, read_at, standing};
 use super::super::timeline;
 use super::super::times::{began, day_and_time, when};
-use crate::source::IncidentView;
+use crate::source::{IncidentView, Now};
 use crate::text::{amount, command_alone, count, ids};
 
 /// How many single events are written below one line at most.
@@ -48,11 +48,12 @@ fn summary(out: &mut String, view: &IncidentView) {
     item(out, &plain(&standing(incident, Timestamp::MAX)));
     item(out, &format!("Opened by: {}", plain(&opened_by(&incident.by))));
     match &view.now {
-        Some(now) => {
+        Now::Seen(now) => {
             let (at, sentence) = (day_and_time(now.report.observed_at), &now.report.headline.sentence);
             item(out, &format!("Now ({at}): {}", plain(sentence)));
         }
-        None => item(out, "Now: the cluster is not looked at here."),
+        Now::AnotherCluster => item(out, "Now: another cluster has its name here."),
+        Now::NotLookedAt => item(out, "Now: the cluster is not looked at here."),
     }
     out.push('\n');
 }

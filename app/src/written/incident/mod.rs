@@ -114,7 +114,7 @@ pub(super) fn html(view: &IncidentView, medium: Medium) -> String {
 pub(super) fn read_at(view: &IncidentView) -> Timestamp {
     let incident = &view.incident;
     let told = [
-        view.now.as_ref().map(|now| now.report.observed_at),
+        view.now.seen().map(|now| now.report.observed_at),
         incident.closed,
         incident.calm_since,
         view.events.last().map(|event| event.since.at),

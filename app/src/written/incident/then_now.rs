@@ -9,7 +9,7 @@ use super::super::times::{began, when};
 use super::{Medium, moment_words, sentence_of};
 use crate::model::{Evidence, Masthead};
 use crate::part::{card, findings_of, status_tag};
-use crate::source::IncidentView;
+use crate::source::{IncidentView, Now};
 use crate::text::{cluster_href, finding_href, incident_href, status_class};
 
 /// The moment that is shown, and links to the others.
@@ -60,11 +60,20 @@ fn moments(view: &IncidentView, shown: Option<Moment>) -> AnyView {
 pub(super) fn now_card(view: &IncidentView, near: Timestamp) -> AnyView {
     let cluster = &view.incident.cluster;
     let body = match &view.now {
-        None => view! {
+        Now::AnotherCluster => view! {
+            <p>
+                {format!(
+                    "Another cluster is called {cluster} here, with another cluster id: this page cannot say how the one of \
+                     this incident stands now.",
+                )}
+            </p>
+        }
+        .into_any(),
+        Now::NotLookedAt => view! {
             <p>{format!("Cluster {cluster} is not looked at here, so this page cannot say how it stands now.")}</p>
         }
         .into_any(),
-        Some(now) => {
+        Now::Seen(now) => {
             let report = &now.report;
             let seen = report.observed_at;
             view! {

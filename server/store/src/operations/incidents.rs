@@ -33,13 +33,14 @@ pub(super) async fn upsert(transaction: &mut Transaction, cluster: i64, incident
 /// Keeps an incident that was made by hand or imported, with what came with it.
 pub(crate) async fn put_incident(
     transaction: &mut Transaction,
+    cluster: &str,
     incident: &Incident,
     findings: &[FindingRecord],
     events: &[Event],
     documents: &[Document],
     notes: &[Note],
 ) -> Result<(), Fault> {
-    let cluster = number_for(transaction, &incident.cluster).await?;
+    let cluster = number_for(transaction, cluster).await?;
     let row = row_of(cluster, incident)?;
     if transaction.insert("incidents", COLUMNS, "DO NOTHING", vec![row]).await? == 0 {
         return Err(Fault::Exists(incident.id.0.clone()));

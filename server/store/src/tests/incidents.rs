@@ -16,6 +16,7 @@ on_both!(
     the_file_of_an_incident,
     one_that_is_put_keeps_what_came_with_it,
     an_imported_one_does_not_touch_what_is_recorded_here,
+    one_of_a_cluster_that_is_kept_under_another_name_is_listed_there,
     an_id_that_is_there_is_refused,
     what_is_not_there,
 );
@@ -44,7 +45,7 @@ async fn who_acknowledged_it_is_not_overwritten(place: &Place) -> Result<()> {
 }
 
 async fn notes_are_numbered(place: &Place) -> Result<()> {
-    place.store.put_incident(&incident("i1", 5), &[], &[], &[], &[]).await?;
+    place.store.put_incident("prod", &incident("i1", 5), &[], &[], &[], &[]).await?;
     let first = place.store.add_note(&id("i1"), "Anna", "Looks *bad* \0 🦀", at(6)).await?;
     let second = place.store.add_note(&id("i1"), "", "", at(7)).await?;
     assert_eq!((first.number, second.number), (1, 2));
@@ -54,7 +55,7 @@ async fn notes_are_numbered(place: &Place) -> Result<()> {
 }
 
 async fn notes_at_once(place: &Place) -> Result<()> {
-    place.store.put_incident(&incident("i1", 5), &[], &[], &[], &[]).await?;
+    place.store.put_incident("prod", &incident("i1", 5), &[], &[], &[], &[]).await?;
     let other = place.again().await?;
     let mut tasks = Vec::new();
     for n in 0..10 {
@@ -132,7 +133,7 @@ async fn one_that_is_put_keeps_what_came_with_it(place: &Place) -> Result<()> {
     let by_hand = Incident { by: OpenedBy::Person(Some("Anna".to_owned())), ..incident("i1", 6) };
     let events = [event(5, Subject::Cluster, 1)];
     let notes = [Note { number: 7, at: at(6), by: "Anna".to_owned(), text: "See this.".to_owned() }];
-    place.store.put_incident(&by_hand, std::slice::from_ref(&known), &events, &[document("x")], &notes).await?;
+    place.store.put_incident("prod", &by_hand, std::slice::from_ref(&known), &events, &[document("x")], &notes).await?;
     let file = place.store.incident(&id("i1")).await?.context("the incident")?;
     assert_eq!((file.incident, file.findings), (by_hand, vec![known.clone()]));
     assert_eq!(file.events, events);
@@ -152,7 +153,7 @@ async fn an_imported_one_does_not_touch_what_is_recorded_here(place: &Place) -> 
         .write("prod", token, &Batch { events: vec![event(6, Subject::Cluster, 1)], ..Batch::default() })
         .await?;
     let imported = Incident { by: OpenedBy::Import, ..incident("i1", 5) };
-    place.store.put_incident(&imported, &[record("f1", 5, &[7])], &[], &[], &[]).await?;
+    place.store.put_incident("prod", &imported, &[record("f1", 5, &[7])], &[], &[], &[]).await?;
     let file = place.store.incident(&id("i1")).await?.context("the incident")?;
     assert_eq!((file.findings.len(), file.events.len()), (1, 0), "only what came with it");
     let restored = place.store.restore("prod").await?.context("a record")?;
@@ -160,14 +161,21 @@ async fn an_imported_one_does_not_touch_what_is_recorded_here(place: &Place) -> 
     assert_eq!(place.store.events("prod", &[], None, 10).await?.len(), 1);
     assert_eq!(place.store.incidents(None, None, 10).await?, [imported]);
     let elsewhere = Incident { cluster: "elsewhere".to_owned(), by: OpenedBy::Import, ..incident("i2", 5) };
-    place.store.put_incident(&elsewhere, &[], &[], &[], &[]).await?;
+    place.store.put_incident("elsewhere", &elsewhere, &[], &[], &[], &[]).await?;
     assert_eq!(place.store.restore("elsewhere").await?, None);
     Ok(())
 }
 
+async fn one_of_a_cluster_that_is_kept_under_another_name_is_listed_there(place: &Place) -> Result<()> {
+    place.store.put_incident("prod (another)", &incident("i1", 5), &[], &[], &[], &[]).await?;
+    assert_eq!(place.store.incidents(Some("prod (another)"), None, 10).await?, [incident("i1", 5)]);
+    assert_eq!(place.store.incidents(Some("prod"), None, 10).await?, []);
+    Ok(())
+}
+
 async fn an_id_that_is_there_is_refused(place: &Place) -> Result<()> {
-    place.store.put_incident(&incident("i1", 5), &[], &[], &[document("x")], &[]).await?;
-    let refused = place.store.put_incident(&incident("i1", 9), &[], &[], &[document("y")], &[]).await;
+    place.store.put_incident("prod", &incident("i1", 5), &[], &[], &[document("x")], &[]).await?;
+    let refused = place.store.put_incident("prod", &incident("i1", 9), &[], &[], &[document("y")], &[]).await;
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::Exists));
     let file = place.store.incident(&id("i1")).await?.context("the incident")?;
     assert_eq!(file.incident, incident("i1", 5));
@@ -186,7 +194,7 @@ async fn what_is_not_there(place: &Place) -> Result<()> {
         let acknowledged = place.store.acknowledge(&id(name), Some(&anna())).await;
         assert_eq!(acknowledged.map_err(|error| error.kind()), Err(Kind::NotFound), "{name:?}");
     }
-    let refused = place.store.put_incident(&incident("a\0b", 5), &[], &[], &[], &[]).await;
+    let refused = place.store.put_incident("prod", &incident("a\0b", 5), &[], &[], &[], &[]).await;
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::Other), "the same on both");
     Ok(())
 }

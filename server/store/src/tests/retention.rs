@@ -117,7 +117,7 @@ async fn imported_incidents_age_as_well(place: &Place) -> Result<()> {
     place.store.write("prod", token, &Batch::default()).await?;
     for (id, opened) in [("old", 0), ("new", 9 * DAY)] {
         let imported = Incident { by: OpenedBy::Import, cluster: "elsewhere".to_owned(), ..incident(id, opened) };
-        place.store.put_incident(&imported, &[], &[], &[document(id)], &[]).await?;
+        place.store.put_incident("prod", &imported, &[], &[], &[document(id)], &[]).await?;
     }
     let dropped = place.store.retain("prod", &keep(1, 5), at(10 * DAY)).await?;
     assert_eq!(dropped, Dropped { incidents: 1, ..Dropped::default() });
