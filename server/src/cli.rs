@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, ClusterOptions, Environment};
+use crate::doctor::{self, DoctorArgs};
 pub(crate) use crate::drill::command::DiagnoseArgs;
 use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
 use crate::incident_command::IncidentArgs;
@@ -62,6 +63,9 @@ pub(crate) enum Command {
     /// List incidents that were kept, print one, take one out as a file, or take one in.
     #[command(after_help = incident_command::HELP)]
     Incident(IncidentArgs),
+    /// Tell what the account may do on a cluster, what is missing, and the command that grants it. Creates nothing.
+    #[command(after_help = doctor::HELP)]
+    Doctor(DoctorArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -163,7 +167,7 @@ pub(crate) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    fn options(&self, cluster_name: Option<&String>) -> ClusterOptions {
+    pub(crate) fn options(&self, cluster_name: Option<&String>) -> ClusterOptions {
         ClusterOptions {
             bootstrap_servers: self.bootstrap_servers.clone(),
             config: self.config.clone(),
@@ -353,6 +357,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Place(arguments) => place::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
+        Command::Doctor(arguments) => block_on(doctor::run(arguments, environment)),
         Command::Plan(arguments) => block_on(plan::run(arguments, environment)),
         Command::Serve(arguments) => block_on(serve(arguments, environment)),
         Command::Snapshot(arguments) => block_on(kept::snapshot(arguments, environment)),

@@ -2,21 +2,15 @@
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::Timestamp;
-use tokio::time::{Instant, timeout_at};
-use unstuck_diagnosis::memory::Memory;
 use unstuck_diagnosis::plan::{Plan, Refusal, Wish};
 use unstuck_diagnosis::report::RemedyFile;
-use unstuck_diagnosis::{Published, Seq};
-use unstuck_kafka::{ClusterConfig, Collector};
 
 use crate::cli::{EXIT_SOFTWARE, Failure, PlanArgs};
 use crate::config::{self, Environment};
-use crate::lookup::{end_of_output, json, leads_nowhere, remote_plan};
-use crate::{logs, poller, text};
+use crate::lookup::{end_of_output, json, remote_plan};
+use crate::one_look::{Look, only};
+use crate::{logs, text};
 
 /// There is nothing to do, or a plan would be wrong now.
 const EXIT_REFUSED: u8 = 1;
@@ -27,18 +21,9 @@ pub(crate) async fn run(arguments: PlanArgs, environment: Environment) -> Result
     let planned = match &arguments.server {
         Some(server) => remote_plan(server, arguments.cluster.as_deref(), wish, arguments.timeout).await?,
         None => {
-            let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
-            let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-            match (clusters.pop(), names.len()) {
-                (Some(cluster), 1) => look(cluster, arguments.timeout).await?.plan(wish),
-                _ => {
-                    return Err(Failure::usage(format!(
-                        "the configuration describes several clusters: {}\n  A plan is about one.\n  \
-                         Name it with --cluster NAME",
-                        names.join(", ")
-                    )));
-                }
-            }
+            let clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+            let cluster = only(clusters, "A plan is about one.")?;
+            Look::at(cluster, arguments.timeout).await?.end().await.plan(wish)
         }
     };
     let (output, code) = render(&planned, &arguments)?;
@@ -96,39 +81,6 @@ fn write(folder: &Path, files: &[RemedyFile]) -> Result<Vec<String>, Failure> {
         created.write_all(file.content.as_bytes()).map_err(|error| cannot(path, &error))?;
     }
     Ok(paths.iter().map(|path| path.display().to_string()).collect())
-}
-
-/// Looks at the cluster until every fact is known or unavailable, but no longer than `timeout`.
-async fn look(cluster: ClusterConfig, timeout: Duration) -> Result<Published, Failure> {
-    let collector = Collector::start(cluster);
-    let deadline = Instant::now() + timeout;
-    let mut snapshots = collector.snapshots();
-    let mut memory = Memory::new(Timestamp::now());
-    let mut n = 0;
-    let published = loop {
-        let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        let seq = Seq { boot: String::new(), n };
-        let published = poller::next_value(seq, Arc::clone(&snapshot), memory, Timestamp::now());
-        if Collector::settled(&snapshot) || leads_nowhere(&snapshot) {
-            break published;
-        }
-        match timeout_at(deadline, snapshots.changed()).await {
-            Ok(Ok(())) => (memory, n) = (published.memory, n + 1),
-            Ok(Err(_)) | Err(_) => break published,
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_millis(100), collector.shutdown()).await;
-    if published.snapshot.brokers.values().all(|sight| sight.metadata.known().is_none()) {
-        let why = published.report.bootstrap.iter().map(|way| format!("{}: {}", way.address, way.sentence));
-        return Err(Failure {
-            code: 3,
-            message: format!(
-                "no broker could be looked at\n  {}\n  Check the address with `unstuck lookup`",
-                why.collect::<Vec<_>>().join("\n  ")
-            ),
-        });
-    }
-    Ok(published)
 }
 
 #[cfg(test)]

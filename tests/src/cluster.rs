@@ -14,7 +14,7 @@ use crate::jars::{Release, java, run_class};
 use crate::ports::free_port;
 use crate::tether::Tethered;
 use crate::wait::wait_for;
-use crate::{kraft, zookeeper};
+use crate::{kraft, secured, zookeeper};
 
 /// What a test cluster should be like.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Options {
     pub odd_listeners: bool,
     /// Whether brokers ask for rights ([`authorizer`](crate::authorizer)); in KRaft mode only.
     pub authorizer: bool,
+    /// Whether there are listeners with TLS and logins, and accounts ([`secured`](crate::secured)).
+    pub secured: bool,
     /// More broker settings.
     pub properties: BTreeMap<String, String>,
 }
@@ -53,6 +55,7 @@ impl Default for Options {
             share_and_streams: false,
             odd_listeners: false,
             authorizer: false,
+            secured: false,
             properties: BTreeMap::new(),
         }
     }
@@ -82,6 +85,12 @@ pub struct BrokerPorts {
     pub nowhere: u16,
     /// The closed port that it advertises.
     pub closed: u16,
+    /// With [`Options::secured`]: TLS and a login.
+    pub sasl_ssl: u16,
+    /// With [`Options::secured`]: TLS with client certificates.
+    pub mutual_tls: u16,
+    /// With [`Options::secured`]: a login without TLS.
+    pub sasl_plaintext: u16,
 }
 
 impl BrokerPorts {
@@ -93,6 +102,9 @@ impl BrokerPorts {
             tls: free_port()?,
             nowhere: free_port()?,
             closed: free_port()?,
+            sasl_ssl: free_port()?,
+            mutual_tls: free_port()?,
+            sasl_plaintext: free_port()?,
         })
     }
 }
@@ -179,6 +191,9 @@ impl Cluster {
         let folder = tempfile::Builder::new().prefix("unstuck-kafka-").tempdir()?;
         let ports =
             (1..=options.brokers).map(|id| Ok((id, BrokerPorts::free()?))).collect::<Result<BTreeMap<_, _>>>()?;
+        if options.secured {
+            secured::prepare(folder.path())?;
+        }
         let plan = match release {
             Release::V4_1_1 => kraft::plan(folder.path(), &options, &ports)?,
             Release::V3_9_1 | Release::V2_8_2 => zookeeper::plan(folder.path(), &options, &ports)?,

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::authorizer;
 use crate::cluster::{BrokerPorts, Node, Options, Plan, common_settings, listeners, write_settings};
 use crate::jars::{Release, cache_folder, run_class};
 use crate::ports::free_port;
+use crate::{authorizer, secured};
 
 /// Node id of a separate controller.
 const CONTROLLER_ID: i32 = 100;
@@ -47,6 +47,9 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         protocols.push_str(&format!(",CONTROLLER:{controller}"));
         if options.authorizer {
             authorizer::add(&mut settings, broker_ports);
+        }
+        if options.secured {
+            secured::add(&mut settings, broker_ports, folder)?;
         }
         let roles = if separate_port.is_none() { "broker,controller" } else { "broker" };
         settings.insert("process.roles".to_owned(), roles.to_owned());

@@ -2,6 +2,7 @@
 //! and the server under test.
 
 pub mod authorizer;
+pub mod certificates;
 pub mod cluster;
 pub mod consumers;
 pub mod drills;
@@ -14,6 +15,7 @@ pub mod observer;
 pub mod ports;
 pub mod raw;
 pub mod remedies;
+pub mod secured;
 pub mod server;
 pub mod shell;
 pub mod tether;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::cluster::{BrokerPorts, Cluster, Node, Options, Plan, common_settings, listeners, write_settings};
 use crate::ports::free_port;
+use crate::secured;
 
 pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, BrokerPorts>) -> Result<Plan> {
     let port = free_port()?;
@@ -39,6 +40,9 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         fs::create_dir_all(&node_folder)?;
         let mut settings = common_settings(options);
         settings.extend(listeners(options, broker_ports, &node_folder)?);
+        if options.secured {
+            secured::add(&mut settings, broker_ports, folder)?;
+        }
         let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
         set("broker.id", id.to_string());
         set("zookeeper.connect", address.clone());

@@ -22,6 +22,7 @@ pub mod lookup;
 pub mod memory;
 mod near;
 mod partition_words;
+pub mod permissions;
 pub mod placement;
 mod placement_proof;
 pub mod plan;

@@ -4,14 +4,16 @@ use crate::GroupId;
 use crate::commands::{Commands, Resource};
 
 /// `kafka-acls.sh` for a right as [`Why::NotPermitted`](crate::snapshot::Why::NotPermitted) has it: `OPERATION on RESOURCE`,
-/// such as `DESCRIBE on CLUSTER` or `READ on TOPIC __consumer_offsets`; a name that ends in `*` is a prefix. `None` if it
+/// such as `DESCRIBE on CLUSTER` or `READ on TOPIC __consumer_offsets`; `*` is all of a kind, a name that ends in it a prefix. `None` if it
 /// is written otherwise.
 pub(crate) fn command(commands: &Commands, right: &str) -> Option<String> {
     let (operation, resource) = right.split_once(" on ")?;
     // `DESCRIBE_CONFIGS` is DescribeConfigs for the tool.
     let operation: String = operation.split('_').map(capitalised).collect();
     let (kind, name) = resource.split_once(' ').unwrap_or((resource, ""));
-    let plain = name.trim_end_matches('*');
+    // A lone asterisk is Kafka's own name for all of a kind; else it stands for what follows a prefix.
+    let prefix = name.strip_suffix('*').filter(|prefix| !prefix.is_empty());
+    let plain = prefix.unwrap_or(name);
     let resource = match kind {
         "CLUSTER" => Resource::Cluster,
         "TOPIC" => Resource::Topic(plain),
@@ -20,7 +22,7 @@ pub(crate) fn command(commands: &Commands, right: &str) -> Option<String> {
         _ => return None,
     };
     let command = commands.acl(&[operation.as_str()], &[resource]);
-    Some(if name.ends_with('*') { format!("{command} --resource-pattern-type prefixed") } else { command })
+    Some(if prefix.is_some() { format!("{command} --resource-pattern-type prefixed") } else { command })
 }
 
 /// What made-up ids begin with: `unstuck-canary` of `unstuck-canary-12`, unless it was configured otherwise.
@@ -50,6 +52,7 @@ mod tests {
             "DESCRIBE_CONFIGS on TOPIC __consumer_offsets",
             "READ on TOPIC __consumer_offsets",
             "DESCRIBE on TRANSACTIONAL_ID unstuck-canary*",
+            "DESCRIBE on GROUP *",
             "something else",
         ];
         let text = rights.map(|right| format!("{right}\n  {:?}\n", super::command(&commands, right)));
@@ -64,6 +67,8 @@ mod tests {
           Some("kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Read --topic __consumer_offsets")
         DESCRIBE on TRANSACTIONAL_ID unstuck-canary*
           Some("kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --transactional-id unstuck-canary --resource-pattern-type prefixed")
+        DESCRIBE on GROUP *
+          Some("kafka-acls.sh --bootstrap-server 127.0.0.1:9001 --add --allow-principal User:UNSTUCK --operation Describe --group '*'")
         something else
           None
         "#);
