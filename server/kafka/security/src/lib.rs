@@ -9,6 +9,8 @@ mod material;
 mod model;
 mod sasl;
 mod secret;
+#[cfg(test)]
+mod testing;
 mod tls;
 
 use std::sync::Arc;
