@@ -3,6 +3,7 @@
 //! [`Security`] is what the configuration says. Nothing in it prints a secret: [`Secret`] shows as `***`. What it becomes
 //! for the probe: [`Security::dialer`] wraps connections into TLS, [`Security::login`] logs in, [`Security::check`] tells
 //! before anybody connects whether certificates, keys and secrets can be used.
+//! [`Tokens`] are those of OAUTHBEARER.
 
 mod gate;
 mod material;
@@ -12,6 +13,7 @@ mod secret;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use unstuck_wire::{Dial, Login};
 pub use material::Unusable;
 pub use model::{Identity, Material, Sasl, ScramHash, Security, Tls, TokenSource};
 pub use secret::{Secret, Unreadable};
+pub use tokens::{Token, TokenError, Tokens};
 
 impl Security {
     /// Opens connections as this cluster wants them: in TLS over those of `inner`, or as they are.

@@ -15,7 +15,7 @@ use unstuck_wire::{Beginning, Conversation, Login, Peer, WireError};
 
 use crate::gate::Gate;
 use crate::material::{MECHANISM, NO_KERBEROS, PASSWORD, TOKEN, secret};
-use crate::{Sasl, TokenSource};
+use crate::{Sasl, TokenSource, Tokens};
 
 /// How often SCRAM may have a password hashed. Fewer rounds than Kafka's own least (`ScramMechanism`) make guessing easy
 /// for whoever listens; more than this only keep us busy.
@@ -26,6 +26,7 @@ const ERROR_SEEN: u8 = 1;
 /// Logs in to one cluster.
 pub(crate) struct SaslLogin {
     sasl: Sasl,
+    tokens: Option<Tokens>,
     gate: Arc<Gate>,
     /// Numbers for secrets, which tell nothing about them.
     numbers: RandomState,
@@ -33,7 +34,7 @@ pub(crate) struct SaslLogin {
 
 impl SaslLogin {
     pub(crate) fn new(sasl: Sasl) -> Self {
-        Self { sasl, gate: Arc::default(), numbers: RandomState::new() }
+        Self { tokens: Tokens::of(&sasl), sasl, gate: Arc::default(), numbers: RandomState::new() }
     }
 
     /// A number that changes with the secret; that of tokens which are fetched does not.
@@ -49,18 +50,19 @@ impl SaslLogin {
         Ok(self.numbers.hash_one(secret.expose_secret()))
     }
 
-    async fn credentials(&self, _peer: &Peer) -> Result<Credentials, WireError> {
+    async fn credentials(&self, peer: &Peer) -> Result<Credentials, WireError> {
         let unusable = |error: crate::Unusable| WireError::Unusable(error.to_string());
         match &self.sasl {
             Sasl::Plain { username, password } | Sasl::Scram { username, password, .. } => Ok(Credentials {
                 username: Some(username.clone()),
                 secret: secret(PASSWORD, password).map_err(unusable)?,
             }),
-            Sasl::OAuthBearer(TokenSource::Token(token)) => {
-                Ok(Credentials { username: None, secret: secret(TOKEN, token).map_err(unusable)? })
-            }
-            Sasl::OAuthBearer(TokenSource::ClientCredentials { .. }) | Sasl::MskIam { .. } => {
-                Err(WireError::NoToken("no source".to_owned()))
+            Sasl::OAuthBearer(_) | Sasl::MskIam { .. } => {
+                let Some(tokens) = &self.tokens else {
+                    return Err(WireError::Unusable(format!("{MECHANISM}: this build has no tokens of AWS")));
+                };
+                let token = tokens.token(&peer.host).await.map_err(|error| WireError::NoToken(error.to_string()))?;
+                Ok(Credentials { username: None, secret: token.value })
             }
             Sasl::Gssapi { .. } => Err(WireError::Unusable(format!("{MECHANISM}: {NO_KERBEROS}"))),
         }
