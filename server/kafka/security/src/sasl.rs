@@ -163,8 +163,10 @@ impl Conversation for Spoken {
             // Anything but an empty answer is an error. The broker's words about it follow.
             return Ok(said.is_some_and(|said| !said.is_empty()).then(|| vec![ERROR_SEEN]));
         }
-        if self.round == 1 {
-            said.map_or(Ok(()), bounded)?;
+        match self.round {
+            0 => {}
+            1 => bounded(said.unwrap_or_default())?,
+            _ => attributes(said.unwrap_or_default(), 1)?,
         }
         self.round += 1;
         let mut saying = Vec::new();
@@ -200,11 +202,22 @@ fn unproven(error: &SessionError) -> WireError {
     }
 }
 
-/// Whether SCRAM's first answer (`r=…,s=…,i=4096`) asks for a sensible number of iterations. What is no such answer is
-/// refused by the mechanism.
+/// Whether SCRAM's answer has so many attributes (`v=…`). `rsasl` 2.3.1 panics at one that is shorter than its name.
+fn attributes(said: &[u8], count: usize) -> Result<(), WireError> {
+    let named = said.split(|byte| *byte == b',').take(count).filter(|part| part.get(1) == Some(&b'='));
+    if named.count() == count {
+        return Ok(());
+    }
+    Err(WireError::PeerNotProven("what it says is no answer of SCRAM".to_owned()))
+}
+
+/// Whether SCRAM's first answer (`r=…,s=…,i=4096`) asks for a sensible number of iterations.
 fn bounded(said: &[u8]) -> Result<(), WireError> {
+    attributes(said, 3)?;
     let text = String::from_utf8_lossy(said);
-    let Some(iterations) = text.split(',').find_map(|part| part.strip_prefix("i=")) else { return Ok(()) };
+    let Some(iterations) = text.split(',').nth(2).and_then(|part| part.strip_prefix("i=")) else {
+        return Err(WireError::PeerNotProven("what it says is no answer of SCRAM".to_owned()));
+    };
     match iterations.parse::<u32>() {
         Ok(count) if ITERATIONS.contains(&count) => Ok(()),
         Ok(count) => Err(WireError::PeerNotProven(format!("it wants the password hashed {count} times"))),

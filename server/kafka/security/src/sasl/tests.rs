@@ -1,8 +1,10 @@
 //! The mechanisms against a broker's side of them, also one that lies.
 
-use rsasl::callback::{Context, Request, SessionCallback, SessionData};
-use rsasl::prelude::{SASLServer, Validation};
-use rsasl::validate::{Validate, ValidationError};
+use openssl::base64;
+use openssl::hash::MessageDigest;
+use openssl::pkcs5::pbkdf2_hmac;
+use openssl::pkey::PKey;
+use openssl::sign::Signer;
 
 use super::*;
 use crate::{ScramHash, Secret};
@@ -25,41 +27,34 @@ async fn begin(login: &SaslLogin) -> Box<dyn Conversation> {
     login.begin(&peer()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A broker that knows the password, or believes to.
-struct Broker {
-    password: &'static str,
-}
+/// A broker's side of SCRAM (RFC 5802 section 3), which lets in whoever knows the password.
+async fn against(login: &SaslLogin, digest: MessageDigest, password: &str) -> Result<(), WireError> {
+    let hmac = |key: &[u8], text: &[u8]| {
+        let key = PKey::hmac(key).expect("a key");
+        Signer::new(digest, &key).and_then(|mut signer| signer.sign_oneshot_to_vec(text)).expect("signed")
+    };
+    let (salt, mut salted) = (b"some salt", vec![0; digest.size()]);
+    pbkdf2_hmac(password.as_bytes(), salt, 4096, digest, &mut salted).expect("hashed");
+    let (client_key, server_key) = (hmac(&salted, b"Client Key"), hmac(&salted, b"Server Key"));
+    let stored_key = openssl::hash::hash(digest, &client_key).expect("hashed");
 
-impl SessionCallback for Broker {
-    fn callback(&self, _: &SessionData, _: &Context<'_>, request: &mut Request<'_>) -> Result<(), SessionError> {
-        request.satisfy::<Password>(self.password.as_bytes())?;
-        Ok(())
-    }
-
-    fn validate(&self, _: &SessionData, _: &Context<'_>, validate: &mut Validate<'_>) -> Result<(), ValidationError> {
-        validate.with::<Anybody, _>(|_| Ok(()))?;
-        Ok(())
-    }
-}
-
-struct Anybody;
-
-impl Validation for Anybody {
-    type Value = ();
-}
-
-/// Converses until one side is through or gives up.
-async fn against(login: &SaslLogin, password: &'static str) -> Result<(), WireError> {
-    let config = SASLConfig::builder().with_defaults().with_callback(Broker { password }).expect("a broker");
-    let name = Mechname::parse(login.mechanism().as_bytes()).expect("a name");
-    let mut broker = SASLServer::<Anybody>::new(config).start_suggested(name).expect("offered");
     let mut ours = begin(login).await;
-    let mut saying = ours.next(None)?;
-    while let Some(said) = saying {
-        let mut answer = Vec::new();
-        broker.step(Some(&said), &mut answer).map_err(|error| WireError::LoginRefused(error.to_string()))?;
-        saying = ours.next(Some(&answer))?;
+    let first = String::from_utf8(ours.next(None)?.expect("a message")).expect("text");
+    let bare = first.strip_prefix("n,,").expect("no channel binding");
+    let nonce = bare.strip_prefix("n=ada,r=").expect("the name and a nonce");
+    let answer = format!("r={nonce}more,s={},i=4096", base64::encode_block(salt));
+    let last = String::from_utf8(ours.next(Some(answer.as_bytes()))?.expect("a proof")).expect("text");
+    let (without_proof, proof) = last.rsplit_once(",p=").expect("a proof");
+    assert_eq!(without_proof, format!("c=biws,r={nonce}more"));
+    let all = format!("{bare},{answer},{without_proof}");
+    let signature = hmac(&stored_key, all.as_bytes());
+    let proof = base64::decode_block(proof).expect("base64");
+    let shown: Vec<u8> = proof.iter().zip(&signature).map(|(one, other)| one ^ other).collect();
+    if shown != client_key {
+        return Err(WireError::LoginRefused("a wrong proof".to_owned()));
     }
+    let verifier = format!("v={}", base64::encode_block(&hmac(&server_key, all.as_bytes())));
+    assert_eq!(ours.next(Some(verifier.as_bytes()))?, None);
     Ok(())
 }
 
@@ -73,11 +68,11 @@ async fn plain_says_name_and_password_once() {
 
 #[tokio::test]
 async fn scram_gets_in_with_the_password_alone() {
-    for hash in [ScramHash::Sha256, ScramHash::Sha512] {
+    for (hash, digest) in [(ScramHash::Sha256, MessageDigest::sha256()), (ScramHash::Sha512, MessageDigest::sha512())] {
         let login = SaslLogin::new(scram(hash));
-        let end = against(&login, SECRET).await;
+        let end = against(&login, digest, SECRET).await;
         assert_eq!(end, Ok(()), "{hash:?}");
-        let end = against(&login, "another").await;
+        let end = against(&login, digest, "another").await;
         assert!(matches!(end, Err(WireError::LoginRefused(_))), "{hash:?}: {end:?}");
     }
 }
@@ -106,6 +101,8 @@ async fn a_broker_that_does_not_know_the_password_is_not_believed() {
         ("v=", "an empty one"),
         ("e=other-error", "an error without its code"),
         ("\u{0}\u{1}", "noise"),
+        ("v", "half of its name"),
+        (",v=AAAA", "nothing first"),
     ];
     for (last, what) in lies {
         let mut ours = begin(&login).await;
@@ -137,12 +134,24 @@ async fn a_broker_that_answers_another_login_is_not_believed() {
 }
 
 #[tokio::test]
+async fn hostile_first_answers_are_refused() {
+    let login = SaslLogin::new(scram(ScramHash::Sha256));
+    for said in ["", ",", ",,", "r", "r=", "r=a,", "r=a,s", "r=a,s=b,i", "r=a,,i=4096", "m=x,r=a,s=b,i=4096", "\u{0}"] {
+        let mut ours = begin(&login).await;
+        ours.next(None).expect("a message");
+        let end = ours.next(Some(said.as_bytes()));
+        assert!(matches!(end, Err(WireError::PeerNotProven(_))), "{said}: {end:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_is_sent_and_an_error_is_taken_note_of() {
-    let login = SaslLogin::new(Sasl::OAuthBearer(TokenSource::Token(Secret::value("abc.def."))));
+    let login = SaslLogin::new(Sasl::OAuthBearer(TokenSource::Token(Secret::value("abc.def.ghi"))));
     let mut ours = begin(&login).await;
-    assert_eq!(ours.next(None), Ok(Some(b"n,,\x01auth=Bearer abc.def.\x01\x01".to_vec())));
+    assert_eq!(ours.next(None), Ok(Some(b"n,,\x01auth=Bearer abc.def.ghi\x01\x01".to_vec())));
     assert_eq!(ours.next(Some(br#"{"status":"invalid_token"}"#)), Ok(Some(vec![1])));
     assert_eq!(ours.next(Some(&[])), Ok(None));
+    ours.ended(Ok(()));
     let mut ours = begin(&login).await;
     ours.next(None).expect("a message");
     assert_eq!(ours.next(Some(&[])), Ok(None));
