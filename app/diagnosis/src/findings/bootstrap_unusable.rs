@@ -142,8 +142,8 @@ mod tests {
         The bootstrap address kafka:9092 is of no use: unreachable (no route to host). -> Check the address, the route and the firewall. No answer at all from kafka:9092.
         The bootstrap address kafka:9092 is of no use: the connection attempt timed out. -> Check the address, the route and the firewall. No answer at all from kafka:9092.
         The bootstrap address kafka:9092 is of no use: speaks HTTP, not Kafka. -> Check the port. kafka:9092 is a web server. A Kafka listener often has port 9092.
-        The bootstrap address kafka:9092 is of no use: speaks TLS, not plaintext Kafka. -> Use the plaintext listener. kafka:9092 is a TLS listener.
-        The bootstrap address kafka:9092 is of no use: closes the connection unless the client logs in (a SASL listener). -> Use a listener without a login. kafka:9092 is a SASL listener: it closes the connection of clients that do not log in.
+        The bootstrap address kafka:9092 is of no use: speaks TLS, not plaintext Kafka. -> Have Unstuck speak TLS. kafka:9092 is a TLS listener, and `tls` is not set for this cluster. Else use a plaintext listener.
+        The bootstrap address kafka:9092 is of no use: closes the connection unless the client logs in (a SASL listener). -> Give Unstuck a login. kafka:9092 wants SASL, and `sasl` is not set for this cluster. Else use a listener without a login.
         The bootstrap address kafka:9092 is of no use: belongs to another cluster (abc). -> Give the other cluster an entry of its own. kafka:9092 belongs to another cluster than the first address that answered; Unstuck does not mix them.
         The bootstrap address kafka:9092 is of no use: accepts connections, but does not answer. -> Look at the process behind it. kafka:9092 accepts connections and answers nothing.
         The bootstrap address kafka:9092 is of no use: accepts connections, then closes them. -> Check what listens there. kafka:9092 accepts connections and closes them: often a load balancer without a live broker, or a TLS listener.

@@ -11,6 +11,9 @@ use unstuck_wire::WireError;
 
 /// The pause after a refusal, with the same secret.
 pub(crate) const PAUSE: Duration = Duration::from_secs(30);
+/// Logins in a row that a peer may end by closing the connection before that counts as a refusal. A broker that goes down
+/// does it as well, but not again and again.
+const CLOSED: u32 = 3;
 
 /// The logins of one cluster. Addresses are `host:port`; a secret is known by a number that changes with it.
 ///
@@ -31,7 +34,7 @@ struct Standing {
     at: Instant,
     /// Why it was refused; `None` if it was accepted.
     refused: Option<WireError>,
-    /// Ends in the middle of a login, in a row: some peers close instead of refusing.
+    /// Logins that it ended by closing the connection, one after the other.
     closed: u32,
 }
 
@@ -90,28 +93,29 @@ impl Gate {
         self.with(|addresses| addresses.values().any(|standing| standing.accepted(secret)))
     }
 
-    /// A login ended there.
-    pub(crate) fn ended(&self, address: &str, secret: u64, end: Result<(), &WireError>) {
+    /// A login that had `begun` then ended there.
+    pub(crate) fn ended(&self, address: &str, secret: u64, begun: Instant, end: Result<(), &WireError>) {
         self.with(|addresses| {
-            let closed = addresses.get(address).filter(|before| before.secret == secret).map_or(0, |before| before.closed);
+            let before = addresses.get(address).filter(|before| before.secret == secret);
             let (refused, closed) = match end {
                 Ok(()) => (None, 0),
-                Err(WireError::Closed) if closed == 0 => {
-                    // Once may be chance, such as a broker that is just going down; what was said before stands.
-                    if let Some(before) = addresses.get_mut(address).filter(|before| before.secret == secret) {
-                        before.closed = 1;
+                Err(WireError::Closed) => {
+                    // Several connections that end at once are one end: each of the logins had begun before it.
+                    let again = before.is_none_or(|before| before.closed == 0 || before.at < begun);
+                    let closed = before.map_or(0, |before| before.closed) + u32::from(again);
+                    if !again || before.is_some_and(|before| before.refusal(secret).is_some()) {
                         return;
                     }
-                    (None, 1)
+                    let words = "it closes the connection in the middle, again and again";
+                    ((closed >= CLOSED).then(|| WireError::LoginRefused(words.to_owned())), closed)
                 }
-                Err(WireError::Closed) => {
-                    (Some(WireError::LoginRefused("it closed the connection in the middle, twice".to_owned())), 0)
-                }
-                Err(error @ (WireError::LoginRefused(_)
-                | WireError::MechanismNotOffered { .. }
-                | WireError::NoLoginHere
-                | WireError::PeerNotProven(_)
-                | WireError::TooOld(_))) => (Some(error.clone()), 0),
+                Err(
+                    error @ (WireError::LoginRefused(_)
+                    | WireError::MechanismNotOffered { .. }
+                    | WireError::NoLoginHere
+                    | WireError::PeerNotProven(_)
+                    | WireError::TooOld(_)),
+                ) => (Some(error.clone()), 0),
                 // The way there failed, not the login.
                 Err(_) => return,
             };
@@ -135,7 +139,7 @@ mod tests {
         let gate = Gate::default();
         let turn = gate.turn("a:1", 1).await.expect("the first");
         assert!(turn.is_some());
-        gate.ended("a:1", 1, Err(&refusal()));
+        gate.ended("a:1", 1, Instant::now(), Err(&refusal()));
         drop(turn);
         for address in ["a:1", "b:1"] {
             assert_eq!(gate.open(address, 1), Err(refusal()), "{address}");
@@ -155,7 +159,7 @@ mod tests {
             async move { gate.turn("b:1", 1).await.map(drop) }
         });
         tokio::task::yield_now().await;
-        gate.ended("a:1", 1, Err(&refusal()));
+        gate.ended("a:1", 1, Instant::now(), Err(&refusal()));
         drop(first);
         assert_eq!(waiting.await.expect("no panic"), Err(refusal()));
     }
@@ -163,33 +167,47 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_broker_that_refuses_what_others_take_stands_alone() {
         let gate = Gate::default();
-        gate.ended("a:1", 1, Ok(()));
-        gate.ended("b:1", 1, Err(&refusal()));
+        gate.ended("a:1", 1, Instant::now(), Ok(()));
+        gate.ended("b:1", 1, Instant::now(), Err(&refusal()));
         assert_eq!(gate.open("b:1", 1), Err(refusal()));
         assert_eq!(gate.open("a:1", 1), Ok(()));
         assert!(gate.turn("c:1", 1).await.expect("open").is_none(), "nobody waits for another");
-        gate.ended("a:1", 1, Err(&refusal()));
+        gate.ended("a:1", 1, Instant::now(), Err(&refusal()));
         assert_eq!(gate.open("c:1", 1), Err(refusal()), "now nobody takes it");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_listener_that_takes_no_login_says_nothing_about_the_account() {
         let gate = Gate::default();
-        gate.ended("a:1", 1, Err(&WireError::NoLoginHere));
+        gate.ended("a:1", 1, Instant::now(), Err(&WireError::NoLoginHere));
         assert_eq!(gate.open("a:1", 1), Err(WireError::NoLoginHere));
         assert_eq!(gate.open("b:1", 1), Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn closing_twice_in_the_middle_is_a_refusal() {
+    async fn closing_again_and_again_in_the_middle_is_a_refusal() {
         let gate = Gate::default();
-        gate.ended("a:1", 1, Err(&WireError::Closed));
-        assert_eq!(gate.open("a:1", 1), Ok(()));
-        gate.ended("a:1", 1, Err(&WireError::Closed));
+        for _ in 0..CLOSED {
+            assert_eq!(gate.open("a:1", 1), Ok(()));
+            advance(Duration::from_millis(20)).await;
+            gate.ended("a:1", 1, Instant::now(), Err(&WireError::Closed));
+        }
         assert!(matches!(gate.open("a:1", 1), Err(WireError::LoginRefused(_))));
         advance(PAUSE).await;
-        gate.ended("a:1", 1, Ok(()));
-        gate.ended("a:1", 1, Err(&WireError::Closed));
-        assert_eq!(gate.open("a:1", 1), Ok(()), "a broker that goes down");
+        assert_eq!(gate.open("a:1", 1), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_dies_under_many_logins_refuses_none() {
+        let gate = Gate::default();
+        gate.ended("a:1", 1, Instant::now(), Ok(()));
+        advance(Duration::from_secs(1)).await;
+        let begun = Instant::now();
+        advance(Duration::from_secs(1)).await;
+        for _ in 0..10 {
+            gate.ended("a:1", 1, begun, Err(&WireError::Closed));
+            advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(gate.open("a:1", 1), Ok(()));
     }
 }

@@ -11,6 +11,7 @@ use rsasl::prelude::{SASLClient, Session, SessionError, State};
 use rsasl::property::{AuthId, OAuthBearerToken, Password};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
 use unstuck_wire::{Beginning, Conversation, Login, Peer, WireError};
 
 use crate::gate::Gate;
@@ -101,6 +102,7 @@ impl Login for SaslLogin {
                 gate: Arc::clone(&self.gate),
                 address: peer.address.clone(),
                 number,
+                begun: Instant::now(),
                 turn,
             };
             let conversation: Box<dyn Conversation> = Box::new(conversation);
@@ -145,6 +147,7 @@ struct Spoken {
     gate: Arc<Gate>,
     address: String,
     number: u64,
+    begun: Instant,
     /// Kept while others wait for the end of this login.
     turn: Option<OwnedMutexGuard<()>>,
 }
@@ -188,7 +191,7 @@ impl Conversation for Spoken {
     }
 
     fn ended(&mut self, end: Result<(), &WireError>) {
-        self.gate.ended(&self.address, self.number, end);
+        self.gate.ended(&self.address, self.number, self.begun, end);
         self.turn = None;
     }
 }
