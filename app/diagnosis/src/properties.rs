@@ -13,6 +13,8 @@ enum Blow {
     Hung(i32, i64),
     NeverReached(i32),
     Unreachable(i32),
+    /// TLS or the login keep us out.
+    KeptOut(i32, Why),
     NoLeader(i32, Vec<i32>),
     Isr(i32, Vec<i32>),
     View(i32, i32, Option<i32>, i32),
@@ -89,6 +91,17 @@ fn further() -> impl Strategy<Value = Blow> {
     ]
 }
 
+fn keeps_out() -> impl Strategy<Value = Why> {
+    prop_oneof![
+        Just(Why::SpeaksPlaintext),
+        Just(Why::NoLoginHere),
+        Just(Why::TlsRefused("alert 42, bad certificate".to_owned())),
+        Just(Why::CertificateExpired("long ago".to_owned())),
+        Just(Why::LoginRefused("no".to_owned())),
+        Just(Why::NoToken("no".to_owned())),
+    ]
+}
+
 fn common() -> impl Strategy<Value = Blow> {
     let broker = 1..4_i32;
     let partition = 0..6_i32;
@@ -98,6 +111,7 @@ fn common() -> impl Strategy<Value = Blow> {
         (broker.clone(), 1..60_i64).prop_map(|(id, seconds)| Blow::Hung(id, seconds)),
         broker.clone().prop_map(Blow::NeverReached),
         broker.clone().prop_map(Blow::Unreachable),
+        (broker.clone(), keeps_out()).prop_map(|(id, why)| Blow::KeptOut(id, why)),
         (partition.clone(), brokers.clone()).prop_map(|(id, isr)| Blow::NoLeader(id, isr)),
         (partition.clone(), brokers).prop_map(|(id, isr)| Blow::Isr(id, isr)),
         (broker.clone(), partition.clone(), proptest::option::of(1..6_i32), 0..9_i32)
@@ -128,6 +142,7 @@ fn strike(sample: Sample, blow: &Blow) -> Sample {
         Blow::Gone(id) => sample.gone(*id),
         Blow::Hung(id, seconds) => sample.hung(*id, *seconds),
         Blow::NeverReached(id) => sample.never_reached(*id),
+        Blow::KeptOut(id, why) => sample.trouble(*id, why.clone()),
         Blow::Unreachable(id) => sample.trouble(*id, Why::Unreachable("no route to host".to_owned())),
         Blow::NoLeader(id, isr) => sample.no_leader(*id, isr),
         Blow::Isr(id, isr) => sample.isr(*id, isr),

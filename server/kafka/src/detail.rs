@@ -13,9 +13,8 @@ use unstuck_wire::messages::groups::{
     ConsumerGroupDescribeRequest, DescribeGroupsRequest, GroupDescription, MemberDescription,
     ShareGroupDescribeRequest, StreamsGroupDescribeRequest, TopicPartitions,
 };
-use unstuck_wire::{Connection, Dial, Request, WireError};
+use unstuck_wire::{Connection, Request, WireError};
 
-use crate::probe::CLIENT_ID;
 use crate::shared::Shared;
 use crate::why::why;
 
@@ -53,11 +52,15 @@ struct Timed {
 }
 
 impl Timed {
-    async fn open(dialer: &dyn Dial, address: &str, until: Instant) -> Result<Self, WireError> {
+    async fn open(shared: &Shared, broker: BrokerId, address: &str, until: Instant) -> Result<Self, WireError> {
         let left = || until.saturating_duration_since(Instant::now());
-        let mut connection = Connection::connect_by(dialer, address, CLIENT_ID, left()).await?;
-        connection.handshake(left()).await?;
-        Ok(Self { connection, until })
+        let opened = async {
+            let mut connection = shared.connect_broker(broker, address, left()).await?;
+            connection.handshake(left()).await?;
+            Ok(Self { connection, until })
+        };
+        // A login takes several rounds, and may wait for another one.
+        timeout_at(until, opened).await.unwrap_or(Err(WireError::Silent))
     }
 
     async fn call<R: Request>(&mut self, request: &R) -> Result<R::Answer, WireError> {
@@ -80,7 +83,7 @@ pub(crate) async fn fetch(
     let until = Instant::now() + deadline;
     let address = shared.address(coordinator).ok_or(DetailError::NoAddress(coordinator))?;
     let failed = |error: WireError| DetailError::Broker { broker: coordinator, why: why(&error) };
-    let mut asked = Timed::open(shared.surroundings.dialer.as_ref(), &address, until).await.map_err(failed)?;
+    let mut asked = Timed::open(shared, coordinator, &address, until).await.map_err(failed)?;
     let listed = shared.listed_type(group);
     let (group_type, description) = describe(&mut asked, group, listed.as_deref()).await.map_err(failed)?;
     if description.error != 0 && description.error != GROUP_ID_NOT_FOUND {

@@ -12,6 +12,7 @@ mod client;
 mod collector;
 mod config;
 mod detail;
+mod entrance;
 mod probe;
 mod shared;
 mod surroundings;

@@ -16,6 +16,7 @@ use unstuck_wire::messages::metadata::BrokerAddress;
 
 pub(crate) use self::topics::partition_count;
 use crate::canary::CanarySet;
+use crate::entrance::Entrance;
 use crate::why::{lose, lose_the_moment};
 use crate::{ClusterConfig, Surroundings};
 
@@ -24,6 +25,7 @@ use crate::{ClusterConfig, Surroundings};
 pub(crate) struct Shared {
     pub(crate) config: ClusterConfig,
     pub(crate) surroundings: Surroundings,
+    pub(crate) entrance: Entrance,
     pub(crate) stop: CancellationToken,
     /// Something that matters changed: publish soon.
     pub(crate) changed: Notify,
@@ -91,9 +93,11 @@ impl Shared {
     pub(crate) fn new(config: ClusterConfig, surroundings: Surroundings) -> Self {
         let bootstrap = config.bootstrap.iter().map(|address| (address.clone(), BootstrapSight::default())).collect();
         let state = State { bootstrap, ..State::default() };
+        let entrance = Entrance::new(&config.security, &surroundings);
         Self {
             config,
             surroundings,
+            entrance,
             stop: CancellationToken::new(),
             changed: Notify::new(),
             discovered: Notify::new(),

@@ -16,6 +16,22 @@ pub(crate) fn why(error: &WireError) -> Why {
         WireError::ClosedAfterApiVersions => Why::AuthenticationRequired,
         WireError::SpeaksHttp => Why::SpeaksHttp,
         WireError::SpeaksTls => Why::SpeaksTls,
+        WireError::NotTls => Why::SpeaksPlaintext,
+        WireError::TlsRefused(text) => Why::TlsRefused(text.clone()),
+        WireError::TlsFailed(text) => Why::TlsFailed(text.clone()),
+        WireError::CertificateNotTrusted(text) => Why::CertificateNotTrusted(text.clone()),
+        WireError::CertificateExpired(text) => Why::CertificateExpired(text.clone()),
+        WireError::CertificateForOthers { host, names } => {
+            Why::CertificateForOthers { host: host.clone(), names: names.clone() }
+        }
+        WireError::LoginRefused(text) => Why::LoginRefused(text.clone()),
+        WireError::MechanismNotOffered { mechanism, offered } => {
+            Why::MechanismNotOffered { mechanism: mechanism.clone(), offered: offered.clone() }
+        }
+        WireError::NoLoginHere => Why::NoLoginHere,
+        WireError::PeerNotProven(text) => Why::BrokerNotProven(text.clone()),
+        WireError::NoToken(text) => Why::NoToken(text.clone()),
+        WireError::Unusable(text) => Why::SettingUnusable(text.clone()),
         WireError::Malformed(text) => Why::Malformed(text.clone()),
         WireError::TooOld(api) => Why::TooOld((*api).to_owned()),
         WireError::StringTooLong(_) | WireError::Unwritable(_) => Why::Client(error.to_string()),

@@ -76,9 +76,9 @@ pub(super) fn state_of(sight: &BrokerSight, listed_live: bool, now: Timestamp) -
         };
     };
     match &trouble.why {
-        Why::AuthenticationRequired
-        | Why::SpeaksHttp
-        | Why::SpeaksTls
+        // Somebody lives there, and TLS or the login keep us from seeing more.
+        why if why.keeps_out() => BrokerState::Unreadable,
+        Why::SpeaksHttp
         | Why::Malformed(_)
         | Why::OtherBroker(_)
         | Why::OtherCluster(_)
@@ -88,12 +88,8 @@ pub(super) fn state_of(sight: &BrokerSight, listed_live: bool, now: Timestamp) -
         _ if contact.first_answer.is_none() && listed_live => BrokerState::NeverReached,
         _ if contact.first_answer.is_none() => BrokerState::NotLive,
         Why::Refused | Why::Unreachable(_) => BrokerState::Gone,
-        Why::NameNotFound(_)
-        | Why::ConnectTimeout
-        | Why::Silent
-        | Why::Closed
-        | Why::NoOffsetsTopic
-        | Why::Client(_) => {
+        // Silence of one kind or another.
+        _ => {
             let patience = 2 * i64::from(contact.deadline_ms.max(1));
             if millis_between(trouble.since, now) > patience { BrokerState::Hung } else { BrokerState::Late }
         }

@@ -1,9 +1,9 @@
 //! `bootstrap-unusable`: an address of the bootstrap list does not lead to this cluster.
 //!
-//! Wrong host, closed port, a web server, a TLS or SASL listener, another cluster: each with what to do. It says
+//! Wrong host, closed port, a web server, TLS or a login that does not work, another cluster: each with what to do. It says
 //! nothing about the cluster itself, so it is never an outage.
 
-use super::{Context, Rule, finding, seen_};
+use super::{Context, Rule, finding, keeps_out, seen_};
 use crate::handbook::Entry;
 use crate::report::{Finding, Remedy, Severity};
 use crate::snapshot::Why;
@@ -17,8 +17,8 @@ pub(super) const RULE: Rule = Rule {
         severity: "warning; error if no address works, or one leads to another cluster",
         means: "A bootstrap address is only the way in: it is asked once which brokers there are. One that does not work says \
                 nothing about the cluster, so it is never an outage; but clients that have only this one in their \
-                configuration cannot start. Each obstacle has its own words: a wrong name, a closed port, a web server, a \
-                TLS or SASL listener, another cluster.",
+                configuration cannot start. Each obstacle has its own words: a wrong name, a closed port, a web server, TLS or a \
+                login that does not work, another cluster.",
         opens: "A bootstrap address does not lead to the cluster, and is not the address of a broker that other findings \
                 are about.",
         closes: "It does.",
@@ -70,6 +70,9 @@ fn explain(address: &str, why: &Why, all: bool) -> Finding {
 }
 
 fn advice(address: &str, why: &Why) -> Remedy {
+    if let Some(remedy) = keeps_out::advice(address, why) {
+        return remedy;
+    }
     match why {
         Why::NameNotFound(_) => Remedy::new(
             "Check the host name",
@@ -85,11 +88,6 @@ fn advice(address: &str, why: &Why) -> Remedy {
         Why::SpeaksHttp => {
             Remedy::new("Check the port", format!("{address} is a web server. A Kafka listener often has port 9092."))
         }
-        Why::SpeaksTls => Remedy::new("Use the plaintext listener", format!("{address} is a TLS listener.")),
-        Why::AuthenticationRequired => Remedy::new(
-            "Use a listener without a login",
-            format!("{address} is a SASL listener: it closes the connection of clients that do not log in."),
-        ),
         Why::OtherCluster(_) => Remedy::new(
             "Give the other cluster an entry of its own",
             format!(
@@ -144,8 +142,8 @@ mod tests {
         The bootstrap address kafka:9092 is of no use: unreachable (no route to host). -> Check the address, the route and the firewall. No answer at all from kafka:9092.
         The bootstrap address kafka:9092 is of no use: the connection attempt timed out. -> Check the address, the route and the firewall. No answer at all from kafka:9092.
         The bootstrap address kafka:9092 is of no use: speaks HTTP, not Kafka. -> Check the port. kafka:9092 is a web server. A Kafka listener often has port 9092.
-        The bootstrap address kafka:9092 is of no use: speaks TLS, not plaintext Kafka. -> Use the plaintext listener. kafka:9092 is a TLS listener.
-        The bootstrap address kafka:9092 is of no use: closes the connection unless the client logs in (a SASL listener). -> Use a listener without a login. kafka:9092 is a SASL listener: it closes the connection of clients that do not log in.
+        The bootstrap address kafka:9092 is of no use: speaks TLS, not plaintext Kafka. -> Have Unstuck speak TLS. kafka:9092 is a TLS listener, and `tls` is not set for this cluster. Else use a plaintext listener.
+        The bootstrap address kafka:9092 is of no use: closes the connection unless the client logs in (a SASL listener). -> Give Unstuck a login. kafka:9092 wants SASL, and `sasl` is not set for this cluster. Else use a listener without a login.
         The bootstrap address kafka:9092 is of no use: belongs to another cluster (abc). -> Give the other cluster an entry of its own. kafka:9092 belongs to another cluster than the first address that answered; Unstuck does not mix them.
         The bootstrap address kafka:9092 is of no use: accepts connections, but does not answer. -> Look at the process behind it. kafka:9092 accepts connections and answers nothing.
         The bootstrap address kafka:9092 is of no use: accepts connections, then closes them. -> Check what listens there. kafka:9092 accepts connections and closes them: often a load balancer without a live broker, or a TLS listener.

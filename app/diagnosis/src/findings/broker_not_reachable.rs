@@ -3,7 +3,7 @@
 //! Catalogue row 19: an advertised address for another network (containers, NAT, tunnels). A broker never reached from
 //! here is not a dead broker, so what it coordinates is `unknown`, never `stuck`.
 
-use super::{Context, Rule, capital, finding, not_seen, seen_};
+use super::{Context, Rule, capital, finding, keeps_out, not_seen, seen_};
 use crate::handbook::Entry;
 use crate::report::{BrokerState, Finding, Remedy, Severity};
 use crate::snapshot::Why;
@@ -18,8 +18,8 @@ pub(super) const RULE: Rule = Rule {
         severity: "error",
         means: "A client is told one address per broker and has to reach each of them itself; a bootstrap address that works \
                 says nothing about the rest. Here the cluster lists a broker as live, and Unstuck cannot reach it at the \
-                address that it advertises, or what answers there is not of use: a TLS or SASL listener, a web server, \
-                another broker. Clients in the same network as Unstuck will fare the same. Other clients may not notice.",
+                address that it advertises, or what answers there is not of use: TLS or a login that does not work, a web \
+                server, another broker. Clients in the same network as Unstuck will fare the same. Other clients may not notice.",
         opens: "The cluster lists a broker as live that was never reached, or cannot be used, from here; or one that answered \
                 before and is still listed long after it should have been dropped, while there is a controller.",
         closes: "It answers.",
@@ -81,15 +81,10 @@ fn explain(context: &Context<'_, '_>, broker: BrokerId) -> Finding {
 fn remedies(context: &Context<'_, '_>, broker: BrokerId, why: &Why) -> Vec<Remedy> {
     let address = context.facts.snapshot.brokers.get(&broker).and_then(|sight| sight.address.clone());
     let address = address.unwrap_or_else(|| "its address".to_owned());
+    if let Some(remedy) = keeps_out::advice(&address, why) {
+        return vec![remedy];
+    }
     match why {
-        Why::AuthenticationRequired => vec![Remedy::new(
-            format!("Give Unstuck a plaintext listener, or wait for one with a login: {address} wants SASL"),
-            "Unstuck asks each broker itself, and this listener answers only clients that log in.",
-        )],
-        Why::SpeaksTls => vec![Remedy::new(
-            format!("Point Unstuck at the plaintext listener: {address} is a TLS one"),
-            "Take the listener that brokers advertise for plaintext clients as the bootstrap address.",
-        )],
         Why::SpeaksHttp => {
             vec![Remedy::new(
                 format!("Check the port: {address} is a web server"),
@@ -180,7 +175,7 @@ mod tests {
     fn each_obstacle_has_its_own_advice() {
         for (why, advice) in [
             (Why::AuthenticationRequired, "wants SASL"),
-            (Why::SpeaksTls, "is a TLS one"),
+            (Why::SpeaksTls, "is a TLS listener"),
             (Why::SpeaksHttp, "is a web server"),
             (Why::OtherBroker(3), "Broker 3 answers at"),
         ] {

@@ -34,6 +34,7 @@ mod ghost_group;
 mod groups_not_listed;
 mod hanging_transaction;
 mod isr_below_min;
+mod keeps_out;
 mod leader_flapping;
 mod leader_lost;
 mod leader_outside_isr;

@@ -69,6 +69,40 @@ pub enum Why {
     SpeaksHttp,
     /// It answers, but in TLS (or wants TLS): a TLS listener.
     SpeaksTls,
+    /// It answers without TLS, and TLS was to be spoken.
+    SpeaksPlaintext,
+    /// It ended the TLS handshake with an alert; the alert in words.
+    TlsRefused(String),
+    /// The TLS handshake failed for another reason; the library's words.
+    TlsFailed(String),
+    /// Its certificate does not lead to one that is trusted. Whose it is, and who issued it.
+    CertificateNotTrusted(String),
+    /// A certificate of its own is not valid now. Which one, and until or from when it is.
+    CertificateExpired(String),
+    /// Its certificate is for other hosts.
+    CertificateForOthers {
+        /// The host that it should be for.
+        host: String,
+        /// The names that it has.
+        names: Vec<String>,
+    },
+    /// The login was refused. The broker's words.
+    LoginRefused(String),
+    /// The listener does not offer the mechanism of the login.
+    MechanismNotOffered {
+        /// The mechanism.
+        mechanism: String,
+        /// The mechanisms that it offers.
+        offered: Vec<String>,
+    },
+    /// Nobody logs in on this listener, and a login was to be made.
+    NoLoginHere,
+    /// It did not prove that it knows the password, or does not follow the mechanism. What was wrong.
+    BrokerNotProven(String),
+    /// There is no token to log in with. The words of whoever should give one.
+    NoToken(String),
+    /// A certificate, key or secret of ours cannot be used. Names the setting and the file.
+    SettingUnusable(String),
     /// An answer that is not a valid Kafka answer. The text says what was wrong with it.
     Malformed(String),
     /// Another broker, or none we expect, answers at this address. The id that answered.
@@ -101,6 +135,22 @@ impl fmt::Display for Why {
             }
             Self::SpeaksHttp => f.write_str("speaks HTTP, not Kafka"),
             Self::SpeaksTls => f.write_str("speaks TLS, not plaintext Kafka"),
+            Self::SpeaksPlaintext => f.write_str("speaks plaintext, not TLS"),
+            Self::TlsRefused(text) => write!(f, "refuses our TLS handshake ({text})"),
+            Self::TlsFailed(text) => write!(f, "the TLS handshake fails ({text})"),
+            Self::CertificateNotTrusted(text) => write!(f, "its certificate is not trusted ({text})"),
+            Self::CertificateExpired(text) => write!(f, "its certificate is not valid now ({text})"),
+            Self::CertificateForOthers { host, names } => {
+                write!(f, "its certificate is not for {host}, but for {}", some(names))
+            }
+            Self::LoginRefused(text) => write!(f, "refuses the login ({text})"),
+            Self::MechanismNotOffered { mechanism, offered } => {
+                write!(f, "does not offer the login {mechanism}, but {}", some(offered))
+            }
+            Self::NoLoginHere => f.write_str("takes no login (a listener without SASL)"),
+            Self::BrokerNotProven(text) => write!(f, "does not prove that it knows the password ({text})"),
+            Self::NoToken(text) => write!(f, "there is no token to log in with ({text})"),
+            Self::SettingUnusable(text) => write!(f, "a setting cannot be used: {text}"),
             Self::Malformed(text) => write!(f, "malformed answer ({text})"),
             Self::OtherBroker(id) => write!(f, "broker {id} answers at this address"),
             Self::OtherCluster(id) => write!(f, "belongs to another cluster ({id})"),
@@ -109,6 +159,48 @@ impl fmt::Display for Why {
             Self::ErrorCode(code) => write!(f, "answered error {code} ({})", error_name(*code)),
             Self::NoOffsetsTopic => f.write_str("__consumer_offsets does not exist"),
             Self::Client(text) => f.write_str(text),
+        }
+    }
+}
+
+fn some(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+impl Why {
+    /// Whether TLS or the login keep us out: the broker runs, and what it does cannot be seen.
+    #[must_use]
+    pub fn keeps_out(&self) -> bool {
+        match self {
+            Self::AuthenticationRequired
+            | Self::SpeaksTls
+            | Self::SpeaksPlaintext
+            | Self::TlsRefused(_)
+            | Self::TlsFailed(_)
+            | Self::CertificateNotTrusted(_)
+            | Self::CertificateExpired(_)
+            | Self::CertificateForOthers { .. }
+            | Self::LoginRefused(_)
+            | Self::MechanismNotOffered { .. }
+            | Self::NoLoginHere
+            | Self::BrokerNotProven(_)
+            | Self::NoToken(_)
+            | Self::SettingUnusable(_) => true,
+            Self::NameNotFound(_)
+            | Self::Refused
+            | Self::Unreachable(_)
+            | Self::ConnectTimeout
+            | Self::Silent
+            | Self::Closed
+            | Self::SpeaksHttp
+            | Self::Malformed(_)
+            | Self::OtherBroker(_)
+            | Self::OtherCluster(_)
+            | Self::TooOld(_)
+            | Self::NotPermitted(_)
+            | Self::ErrorCode(_)
+            | Self::NoOffsetsTopic
+            | Self::Client(_) => false,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The client's eye over a connection of ours, for simulated time. It behaves as librdkafka does as far as that shows:
-//! keeps a connection while it answers, else tries the bootstrap addresses and the brokers in turn, never logs in here,
-//! and says the same words when nobody answers.
+//! keeps a connection while it answers, else tries the bootstrap addresses and the brokers in turn, and says the same words when nobody answers.
 
 use rdkafka::error::RDKafkaErrorCode;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -9,7 +8,6 @@ use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, To
 use unstuck_wire::{Connection, WireError};
 
 use super::{METADATA_DEADLINE, Partition, Topic};
-use crate::probe::CLIENT_ID;
 use crate::shared::Shared;
 
 /// Looks for ever.
@@ -71,8 +69,7 @@ impl Client<'_> {
                 break;
             }
             self.last = Some(address.clone());
-            let dialer = self.shared.surroundings.dialer.as_ref();
-            let asked = match Connection::connect_by(dialer, &address, CLIENT_ID, self.share(until)).await {
+            let asked = match self.shared.connect(&address, self.share(until)).await {
                 Ok(mut connection) => match connection.handshake(self.share(until)).await {
                     Ok(()) => self.ask_on(connection, until).await,
                     Err(error) => Err(error),

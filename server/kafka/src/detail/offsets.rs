@@ -134,7 +134,7 @@ impl Logs {
         let answers = join_all(by_leader(&logs.leaders).into_iter().map(|(leader, topics)| {
             let address = shared.address(leader).or_else(|| told_address(&metadata, leader));
             async move {
-                let mut asked = Timed::open(shared.surroundings.dialer.as_ref(), &address?, until).await.ok()?;
+                let mut asked = Timed::open(shared, leader, &address?, until).await.ok()?;
                 let ends = asked.call(&ListOffsetsRequest { topics: topics.clone(), committed: false }).await.ok()?;
                 // Before Kafka 0.11 there were no transactions.
                 let stable = if has_transactions(&asked.connection) {

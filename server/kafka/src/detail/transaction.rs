@@ -27,7 +27,7 @@ pub(crate) async fn fetch(
     let until = Instant::now() + deadline;
     let address = shared.address(coordinator).ok_or(DetailError::NoAddress(coordinator))?;
     let failed = |error: WireError| DetailError::Broker { broker: coordinator, why: why(&error) };
-    let mut asked = Timed::open(shared.surroundings.dialer.as_ref(), &address, until).await.map_err(failed)?;
+    let mut asked = Timed::open(shared, coordinator, &address, until).await.map_err(failed)?;
     let answer = asked.call(&DescribeTransactionRequest { id: id.0.clone() }).await.map_err(failed)?;
     let other = || WireError::Malformed("DescribeTransactions answered for another id than was asked".to_owned());
     let told = answer.ok_or_else(|| failed(other()))?;

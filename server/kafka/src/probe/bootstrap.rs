@@ -5,12 +5,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 use unstuck_diagnosis::snapshot::{BootstrapAnswer, Why};
 use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, Topics};
-use unstuck_wire::{Connection, WireError, speaks_tls};
+use unstuck_wire::WireError;
 
-use super::CLIENT_ID;
 use super::backoff::Backoff;
 use crate::shared::Shared;
-use crate::why::why;
 
 /// Watches one bootstrap address for ever.
 pub(super) async fn watch(shared: &Shared, address: &str) {
@@ -42,7 +40,7 @@ async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
     }
     let metadata = match asked {
         Ok(metadata) => metadata,
-        Err(error) => return Err(explain(shared, &error, address).await),
+        Err(error) => return Err(shared.entrance.explain(&error, address, deadline).await),
     };
     let answer = BootstrapAnswer {
         at: shared.now(),
@@ -56,19 +54,8 @@ async fn look(shared: &Shared, address: &str) -> Result<(), Why> {
 }
 
 async fn ask(shared: &Shared, address: &str, deadline: Duration) -> Result<MetadataAnswer, WireError> {
-    let dialer = shared.surroundings.dialer.as_ref();
-    let mut connection = Connection::connect_by(dialer, address, CLIENT_ID, deadline).await?;
+    let mut connection = shared.connect(address, deadline).await?;
     connection.handshake(deadline).await?;
     let request = MetadataRequest { topics: Topics::None, keep: Keep::NONE, cluster_operations: false };
     Ok(connection.call(&request, deadline).await?.answer)
-}
-
-/// The reason for a failure. Where a plaintext connection was closed without a word, it is worth asking in TLS:
-/// Kafka's TLS listeners do just that.
-pub(super) async fn explain(shared: &Shared, error: &WireError, address: &str) -> Why {
-    let dialer = shared.surroundings.dialer.as_ref();
-    if *error == WireError::Closed && speaks_tls(dialer, address, shared.config.request_timeout).await {
-        return Why::SpeaksTls;
-    }
-    why(error)
 }

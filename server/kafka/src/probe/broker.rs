@@ -14,9 +14,8 @@ use unstuck_wire::{Api, Connection, WireError, release_of};
 
 use super::aside::{Aside, Owed};
 use super::backoff::Backoff;
-use super::bootstrap::explain;
 use super::due::DueCanaries;
-use super::{CLIENT_ID, configs, names_safely};
+use super::{configs, names_safely};
 use crate::shared::{Nudges, Shared};
 use crate::why::{lose, why};
 
@@ -87,7 +86,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
                 if shared.read(id, |sight| sight.contact.first_answer.is_some()) {
                     why(&error)
                 } else {
-                    explain(shared, &error, &address).await
+                    shared.entrance.explain(&error, &address, shared.config.request_timeout).await
                 }
             }
         };
@@ -155,8 +154,7 @@ impl Session<'_> {
 
     async fn look_until_it_ends(&mut self) -> Result<std::convert::Infallible, End> {
         let deadline = self.shared.config.request_timeout;
-        let dialer = self.shared.surroundings.dialer.as_ref();
-        let mut connection = Connection::connect_by(dialer, &self.address, CLIENT_ID, deadline).await?;
+        let mut connection = self.shared.connect_broker(self.id, &self.address, deadline).await?;
         let mut silent_since = None;
         let mut greeted = false;
         self.due.all();

@@ -17,7 +17,6 @@ use unstuck_diagnosis::snapshot::{BrokerSight, Observed, OffsetsTopicView, Why};
 use unstuck_diagnosis::{BrokerId, PartitionId};
 use unstuck_wire::{Api, Connection, WireError};
 
-use super::CLIENT_ID;
 use crate::config::Cadence;
 use crate::shared::{Nudges, Shared};
 use crate::why::{miss, why};
@@ -154,8 +153,8 @@ impl Look<'_> {
     /// Ends well with the connection, with an error if none could be made.
     async fn session(&mut self, nudges: &Nudges) -> Result<(), WireError> {
         let Some(address) = self.shared.address(self.id) else { return Err(WireError::Refused) };
-        let (dialer, deadline) = (self.shared.surroundings.dialer.as_ref(), self.shared.config.request_timeout);
-        let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
+        let deadline = self.shared.config.request_timeout;
+        let mut connection = self.shared.connect_broker(self.id, &address, deadline).await?;
         connection.handshake(deadline).await?;
         loop {
             while let Some(fact) = self.schedule.due() {

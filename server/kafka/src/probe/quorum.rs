@@ -5,9 +5,8 @@ use tokio::time::sleep;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{Observed, Quorum, Why};
 use unstuck_wire::messages::cluster::DescribeQuorumRequest;
-use unstuck_wire::{Connection, WireError};
+use unstuck_wire::WireError;
 
-use super::CLIENT_ID;
 use super::patience::Patience;
 use crate::shared::{Nudges, Shared};
 use crate::why::{lose, why};
@@ -34,8 +33,7 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
 async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges, patience: &mut Patience) -> Result<(), WireError> {
     let deadline = shared.config.request_timeout;
     let Some(address) = shared.address(id) else { return Ok(()) };
-    let dialer = shared.surroundings.dialer.as_ref();
-    let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
+    let mut connection = shared.connect_broker(id, &address, deadline).await?;
     connection.handshake(deadline).await?;
     patience.begins();
     loop {

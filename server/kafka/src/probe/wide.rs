@@ -18,7 +18,7 @@ use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
 use super::patience::Patience;
-use super::{CLIENT_ID, configs, names_safely};
+use super::{configs, names_safely};
 use crate::canary::proof_ids;
 use crate::shared::{Nudges, Shared};
 use crate::why::{miss, why};
@@ -84,8 +84,8 @@ impl Look<'_> {
     async fn session(&mut self, nudges: &Nudges, patience: &mut Patience) -> Result<(), WireError> {
         let cadence = &self.shared.config.cadence;
         let Some(address) = self.shared.address(self.id) else { return Ok(()) };
-        let (dialer, deadline) = (self.shared.surroundings.dialer.as_ref(), self.shared.config.request_timeout);
-        let mut connection = Connection::connect_by(dialer, &address, CLIENT_ID, deadline).await?;
+        let deadline = self.shared.config.request_timeout;
+        let mut connection = self.shared.connect_broker(self.id, &address, deadline).await?;
         connection.handshake(deadline).await?;
         patience.begins();
         let mut all_at = Instant::now();

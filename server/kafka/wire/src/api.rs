@@ -6,10 +6,17 @@ use std::ops::RangeInclusive;
 use kacrab_protocol::generated::ApiKey;
 
 /// The requests that Unstuck sends. None of them changes anything on a broker.
+///
+/// [`SaslHandshake`](Self::SaslHandshake) and [`SaslAuthenticate`](Self::SaslAuthenticate) are sent by
+/// [`Connection`](crate::Connection) itself, where it has a [`Login`](crate::Login).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Api {
     /// Api key 18.
     ApiVersions,
+    /// Api key 17 (KIP-43, Kafka 0.10).
+    SaslHandshake,
+    /// Api key 36 (KIP-152, Kafka 1.0).
+    SaslAuthenticate,
     /// Api key 3.
     Metadata,
     /// Api key 60 (KIP-700, Kafka 2.8).
@@ -50,8 +57,10 @@ pub enum Api {
 
 impl Api {
     /// All of them, for tests and tables.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::ApiVersions,
+        Self::SaslHandshake,
+        Self::SaslAuthenticate,
         Self::Metadata,
         Self::DescribeCluster,
         Self::FindCoordinator,
@@ -77,6 +86,8 @@ impl Api {
     pub fn name(self) -> &'static str {
         match self {
             Self::ApiVersions => "ApiVersions",
+            Self::SaslHandshake => "SaslHandshake",
+            Self::SaslAuthenticate => "SaslAuthenticate",
             Self::Metadata => "Metadata",
             Self::DescribeCluster => "DescribeCluster",
             Self::FindCoordinator => "FindCoordinator",
@@ -101,6 +112,8 @@ impl Api {
     pub(crate) fn codec_key(self) -> ApiKey {
         match self {
             Self::ApiVersions => ApiKey::ApiVersions,
+            Self::SaslHandshake => ApiKey::SaslHandshake,
+            Self::SaslAuthenticate => ApiKey::SaslAuthenticate,
             Self::Metadata => ApiKey::Metadata,
             Self::DescribeCluster => ApiKey::DescribeCluster,
             Self::FindCoordinator => ApiKey::FindCoordinator,
@@ -133,8 +146,10 @@ impl Api {
     pub fn spoken(self) -> RangeInclusive<i16> {
         match self {
             Self::ApiVersions => 0..=4,
+            // Version 0 is followed by bare tokens instead of SaslAuthenticate (Kafka 0.10 and 0.11).
+            Self::SaslHandshake => 1..=1,
             Self::Metadata => 0..=13,
-            Self::DescribeCluster | Self::DescribeQuorum | Self::ListTransactions => 0..=2,
+            Self::SaslAuthenticate | Self::DescribeCluster | Self::DescribeQuorum | Self::ListTransactions => 0..=2,
             Self::FindCoordinator | Self::DescribeGroups => 0..=6,
             Self::ListGroups => 0..=5,
             Self::ConsumerGroupDescribe => 0..=1,
@@ -160,6 +175,8 @@ impl Api {
         match self {
             Self::ListGroups | Self::Metadata => 64 << 20,
             Self::ApiVersions => 1 << 20,
+            // From somebody who has not proven anything yet.
+            Self::SaslHandshake | Self::SaslAuthenticate => 64 << 10,
             _ => 16 << 20,
         }
     }

@@ -1,5 +1,8 @@
 //! One connection to one broker, one request in flight.
 
+mod session;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -8,10 +11,11 @@ use kacrab_protocol::version::response_header_version;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout_at};
 
-use crate::dial::{Dial, Stream, Tcp, dial, is_http, is_tls};
+use self::session::Session;
+use crate::dial::{Dial, Stream, Tcp, dial, host_of, is_http, is_tls};
 use crate::messages::api_versions::ApiVersionsRequest;
 use crate::messages::{Decoded, Request};
-use crate::{Api, VersionTable, WireError};
+use crate::{Api, Login, Peer, VersionTable, WireError};
 
 /// The first correlation id. As bytes it is two line ends: a server that waits for the end of an HTTP request line
 /// answers our first request at once, so that a port that speaks HTTP says so instead of looking silent.
@@ -20,7 +24,8 @@ const FIRST_CORRELATION: i32 = 0x0d0a_0d0a;
 /// No throttle time is believed beyond this; a hostile answer must not stretch our deadlines for ever.
 const LONGEST_THROTTLE: Duration = Duration::from_secs(30);
 
-/// A connection to a broker. Requests go one at a time.
+/// A connection to a broker. Requests go one at a time. Where it has a [`Login`], nothing but ApiVersions is sent before
+/// that is through, and it is repeated before the session ends (KIP-368).
 ///
 /// A request that times out stays outstanding: the next call first waits for its late answer (and drops it) before it
 /// sends anything, so that a hung broker is not piled up with requests, no answer is mistaken for another, and each
@@ -32,6 +37,12 @@ pub struct Connection {
     received: BytesMut,
     next_correlation: i32,
     outstanding: Option<Outstanding>,
+    /// In which version ApiVersions is asked, and whether it was: a broker takes it once before a login.
+    greeting: (i16, bool),
+    /// The login, where there is one.
+    session: Option<Session>,
+    /// Whether requests need one; so that a connection whose login was dropped half-way cannot do without.
+    logs_in: bool,
     /// Answers received so far; the first one is always that to ApiVersions.
     answers: u64,
     throttle: Duration,
@@ -75,38 +86,69 @@ impl Connection {
         client_id: &str,
         deadline: Duration,
     ) -> Result<Self, WireError> {
+        let peer = Peer { address: address.to_owned(), host: host_of(address).to_owned() };
+        Self::enter(dialer, peer, None, client_id, deadline).await
+    }
+
+    /// Opens a connection to a peer by a dialer of the caller's, to log in there. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// As [`connect_by`](Self::connect_by); what the login says if it is too early for another attempt.
+    pub async fn enter(
+        dialer: &dyn Dial,
+        peer: Peer,
+        login: Option<Arc<dyn Login>>,
+        client_id: &str,
+        deadline: Duration,
+    ) -> Result<Self, WireError> {
+        if let Some(login) = &login {
+            login.worth(&peer)?;
+        }
         Ok(Self {
-            stream: dial(dialer, address, Instant::now() + deadline).await?,
+            stream: dial(dialer, &peer.address, &peer.host, Instant::now() + deadline).await?,
             client_id: client_id.to_owned(),
             versions: VersionTable::default(),
             received: BytesMut::new(),
             next_correlation: FIRST_CORRELATION,
             outstanding: None,
+            greeting: (3, false),
+            logs_in: login.is_some(),
+            session: login.map(|login| Session::new(login, peer)),
             answers: 0,
             throttle: Duration::ZERO,
             torn: false,
         })
     }
 
-    /// Asks for the broker's API versions, from which all later requests are negotiated. Asks in version 3 and falls
-    /// back to version 0, as clients do (KIP-511). May be called again after [`WireError::Silent`].
+    /// Does what has to be done before the first request: TLS, then the broker's API versions, from which all later
+    /// requests are negotiated, then the login. API versions are asked for in version 3, then in version 0, as clients do
+    /// (KIP-511). May be called again after [`WireError::Silent`], and goes on where it was.
     ///
     /// # Errors
-    /// As [`call`](Self::call).
+    /// As [`call`](Self::call). Each step may take `deadline`.
     pub async fn handshake(&mut self, deadline: Duration) -> Result<(), WireError> {
         let until = Instant::now() + deadline;
-        for version in [3, 0] {
-            let (answered, _) = self.exchange(&ApiVersionsRequest, version, until).await?;
+        match timeout_at(until, self.stream.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(self.ending(&error)),
+            Err(_) => return Err(WireError::Silent),
+        }
+        while self.versions.0.is_empty() {
+            let (version, mut sent) = self.greeting;
+            let asked = self.exchange(&ApiVersionsRequest, version, until, &mut sent).await;
+            self.greeting = (version, sent);
+            let (answered, _) = asked?;
             match answered.error {
-                0 => {
-                    self.versions = answered.versions;
-                    return Ok(());
+                0 if answered.versions.0.is_empty() => {
+                    return Err(WireError::Malformed("ApiVersions offers nothing".to_owned()));
                 }
-                35 if version != 0 => {}
+                0 => self.versions = answered.versions,
+                35 if version != 0 => self.greeting = (0, false),
+                35 => return Err(WireError::Malformed("ApiVersions version 0 is refused as unsupported".to_owned())),
                 code => return Err(WireError::Malformed(format!("ApiVersions answered error {code}"))),
             }
         }
-        Err(WireError::Malformed("ApiVersions version 0 is refused as unsupported".to_owned()))
+        self.log_in(deadline).await
     }
 
     /// What the broker offers; empty before [`handshake`](Self::handshake).
@@ -153,9 +195,10 @@ impl Connection {
         version: i16,
         deadline: Duration,
     ) -> Result<Answered<R::Answer>, WireError> {
+        self.log_in(deadline).await?;
         let until = Instant::now() + deadline + self.throttle;
         let started = Instant::now();
-        let (answer, throttle) = self.exchange(request, version, until).await?;
+        let (answer, throttle) = self.exchange(request, version, until, &mut false).await?;
         Ok(Answered { answer, throttle, took: started.elapsed() })
     }
 
@@ -192,16 +235,50 @@ impl Connection {
         }
     }
 
+    /// Sends a request, unless it was `sent` before and its answer is still owed, and waits for the answer.
     async fn exchange<R: Request>(
         &mut self,
         request: &R,
         version: i16,
         until: Instant,
+        sent: &mut bool,
     ) -> Result<(R::Answer, Duration), WireError> {
         if self.torn {
             // Takes its time like any other unanswered call: callers ask again at once after silence.
             return Err(timeout_at(until, self.end()).await.unwrap_or(WireError::Silent));
         }
+        let asked = match self.outstanding {
+            Some(asked) if *sent => asked,
+            _ => {
+                let asked = self.send(request, version, until).await?;
+                *sent = true;
+                asked
+            }
+        };
+        let mut answer = self.receive(asked, until).await?;
+        if response_header_version(R::API.key(), version) > 0 {
+            crate::decode::tags(&mut answer)?;
+        }
+        let Decoded { answer: decoded, throttle_ms } = request.decode(version, &mut answer)?;
+        if answer.has_remaining() {
+            return Err(WireError::Malformed(format!(
+                "{} bytes left over after {} version {version}",
+                answer.remaining(),
+                R::API.name()
+            )));
+        }
+        let throttle = u64::try_from(throttle_ms).map_or(Duration::ZERO, Duration::from_millis).min(LONGEST_THROTTLE);
+        self.throttle = throttle;
+        Ok((decoded, throttle))
+    }
+
+    /// Sends a request, after the late answer to the one before if that is owed.
+    async fn send<R: Request>(
+        &mut self,
+        request: &R,
+        version: i16,
+        until: Instant,
+    ) -> Result<Outstanding, WireError> {
         let correlation = self.next_correlation;
         let key = R::API.codec_key();
         let spec = RequestFrameSpec {
@@ -233,21 +310,7 @@ impl Connection {
         }
         let asked = Outstanding { correlation, limit: R::API.answer_limit() };
         self.outstanding = Some(asked);
-        let mut answer = self.receive(asked, until).await?;
-        if response_header_version(R::API.key(), version) > 0 {
-            crate::decode::tags(&mut answer)?;
-        }
-        let Decoded { answer: decoded, throttle_ms } = request.decode(version, &mut answer)?;
-        if answer.has_remaining() {
-            return Err(WireError::Malformed(format!(
-                "{} bytes left over after {} version {version}",
-                answer.remaining(),
-                R::API.name()
-            )));
-        }
-        let throttle = u64::try_from(throttle_ms).map_or(Duration::ZERO, Duration::from_millis).min(LONGEST_THROTTLE);
-        self.throttle = throttle;
-        Ok((decoded, throttle))
+        Ok(asked)
     }
 
     /// Waits for the answer to `asked`; its body starts after the correlation id.
@@ -311,7 +374,7 @@ impl Connection {
             0 if !self.received.is_empty() && self.outstanding.is_some() => {
                 self.foreign().err().unwrap_or(WireError::Closed)
             }
-            1 if self.outstanding.is_some() => WireError::ClosedAfterApiVersions,
+            1 if self.outstanding.is_some() && !self.logs_in => WireError::ClosedAfterApiVersions,
             _ => WireError::Closed,
         }
     }

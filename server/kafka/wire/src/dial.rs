@@ -12,6 +12,9 @@ use crate::WireError;
 use crate::error::plain;
 
 /// Two directions of bytes, such as a TCP connection or one end of an in-memory pipe.
+///
+/// Whatever has to be exchanged before the first byte, as in TLS, is exchanged while it is flushed: so a peer that leaves
+/// that unanswered is told from one that cannot be connected to, and may be waited for again.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -29,6 +32,24 @@ pub trait Dial: Send + Sync {
     /// Why there is no connection: [`WireError::NameNotFound`], [`WireError::Refused`], [`WireError::Unreachable`],
     /// [`WireError::ConnectTimeout`], or [`WireError::Closed`] for one that was reset at once.
     fn dial<'a>(&'a self, address: &'a str, until: Instant) -> Dialing<'a>;
+
+    /// As [`dial`](Self::dial), to a peer that has to prove that it is `host`, where proofs are given (TLS). That is not
+    /// the host of `address` where a tunnel leads to the peer.
+    ///
+    /// # Errors
+    /// As [`dial`](Self::dial), and [`WireError::Unusable`] if certificates or keys of ours cannot be used.
+    fn dial_as<'a>(&'a self, address: &'a str, host: &'a str, until: Instant) -> Dialing<'a> {
+        // No proofs are given without TLS.
+        let _ = host;
+        self.dial(address, until)
+    }
+}
+
+/// The host of `host:port`, without the brackets of an IPv6 address.
+#[must_use]
+pub fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 /// Connections over TCP: each address of the name is tried in turn within the deadline.
@@ -45,8 +66,13 @@ impl Dial for Tcp {
 }
 
 /// Connects through `dialer`, and waits no longer than until then.
-pub(crate) async fn dial(dialer: &dyn Dial, address: &str, until: Instant) -> Result<Box<dyn Stream>, WireError> {
-    timeout_at(until, dialer.dial(address, until)).await.unwrap_or(Err(WireError::ConnectTimeout))
+pub(crate) async fn dial(
+    dialer: &dyn Dial,
+    address: &str,
+    host: &str,
+    until: Instant,
+) -> Result<Box<dyn Stream>, WireError> {
+    timeout_at(until, dialer.dial_as(address, host, until)).await.unwrap_or(Err(WireError::ConnectTimeout))
 }
 
 async fn tcp(address: &str, until: Instant) -> Result<TcpStream, WireError> {
@@ -108,7 +134,7 @@ const CLIENT_HELLO: &[u8] = &[
 pub async fn speaks_tls(dialer: &dyn Dial, address: &str, deadline: Duration) -> bool {
     let until = Instant::now() + deadline;
     let asked = async {
-        let mut stream = dial(dialer, address, until).await.ok()?;
+        let mut stream = dial(dialer, address, host_of(address), until).await.ok()?;
         stream.write_all(CLIENT_HELLO).await.ok()?;
         let mut head = [0_u8; 2];
         stream.read_exact(&mut head).await.ok()?;

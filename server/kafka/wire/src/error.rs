@@ -33,6 +33,52 @@ pub enum WireError {
     /// The peer answers in TLS.
     #[error("speaks TLS, not plaintext Kafka")]
     SpeaksTls,
+    /// The peer answers our TLS with something else.
+    #[error("does not speak TLS")]
+    NotTls,
+    /// The peer ended the TLS handshake with an alert; the alert in words.
+    #[error("refuses our TLS handshake ({0})")]
+    TlsRefused(String),
+    /// The TLS handshake failed for another reason; the library's words.
+    #[error("the TLS handshake fails ({0})")]
+    TlsFailed(String),
+    /// The peer's certificate does not lead to one that is trusted; whose it is and who issued it.
+    #[error("its certificate is not trusted ({0})")]
+    CertificateNotTrusted(String),
+    /// A certificate of the peer is not valid now; which one, and until or from when it is.
+    #[error("its certificate is not valid now ({0})")]
+    CertificateExpired(String),
+    /// The peer's certificate is for other hosts.
+    #[error("its certificate is not for {host}, but for {}", names.join(", "))]
+    CertificateForOthers {
+        /// The host that it should be for.
+        host: String,
+        /// The names that it has.
+        names: Vec<String>,
+    },
+    /// The login was refused; the peer's words.
+    #[error("refuses the login ({0})")]
+    LoginRefused(String),
+    /// The listener does not offer the mechanism.
+    #[error("does not offer {mechanism}, but {}", offered.join(", "))]
+    MechanismNotOffered {
+        /// The mechanism that we have.
+        mechanism: String,
+        /// The mechanisms that it offers.
+        offered: Vec<String>,
+    },
+    /// Nobody logs in on this listener, and we were to.
+    #[error("takes no login")]
+    NoLoginHere,
+    /// The peer did not prove that it knows the password, or does not follow the mechanism; what was wrong.
+    #[error("does not prove that it knows the password ({0})")]
+    PeerNotProven(String),
+    /// There is no token to log in with; the words of whoever should give one. Nothing was sent.
+    #[error("there is no token to log in with ({0})")]
+    NoToken(String),
+    /// A certificate, key or secret cannot be used; names the setting and the file. Nothing was sent.
+    #[error("{0}")]
+    Unusable(String),
     /// The answer is not a valid Kafka answer; the text says what is wrong with it.
     #[error("malformed answer ({0})")]
     Malformed(String),
@@ -53,9 +99,14 @@ impl WireError {
         Self::Malformed(error.to_string())
     }
 
-    /// What a failed read or write on a connection that stood means.
-    pub(crate) fn from_stream(error: &std::io::Error) -> Self {
+    /// What a failed read or write on a connection that stood means. A [`Stream`](crate::Stream) that knows better than
+    /// the operating system wraps a `WireError` into its error.
+    #[must_use]
+    pub fn from_stream(error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
+        if let Some(known) = error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
+            return known.clone();
+        }
         match error.kind() {
             // The kernel gave up on retransmission: the peer's host is gone without a word.
             ErrorKind::TimedOut => Self::Silent,

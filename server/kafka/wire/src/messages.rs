@@ -12,6 +12,7 @@ pub mod groups;
 pub mod logs;
 pub mod metadata;
 pub mod offsets;
+pub mod sasl;
 pub mod transactions;
 
 /// A request: how it is written, and how its answer is read, in each spoken version.

@@ -44,6 +44,8 @@ pub(crate) struct Asked {
     pub(crate) api: i16,
     pub(crate) version: i16,
     pub(crate) correlation: i32,
+    /// The rest of the header, and the body.
+    pub(crate) rest: Bytes,
 }
 
 impl Peer {
@@ -53,7 +55,8 @@ impl Peer {
         let mut frame = vec![0; usize::try_from(length).ok().filter(|length| *length < 1 << 20)?];
         self.stream.read_exact(&mut frame).await.ok()?;
         let mut frame = Bytes::from(frame);
-        Some(Asked { api: frame.get_i16(), version: frame.get_i16(), correlation: frame.get_i32() })
+        let (api, version, correlation) = (frame.get_i16(), frame.get_i16(), frame.get_i32());
+        Some(Asked { api, version, correlation, rest: frame })
     }
 
     /// Answers with these bytes behind the correlation id.

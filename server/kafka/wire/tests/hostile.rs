@@ -16,6 +16,7 @@ use unstuck_wire::messages::groups::{
 use unstuck_wire::messages::logs::{DescribeLogDirsRequest, ListPartitionReassignmentsRequest};
 use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest};
+use unstuck_wire::messages::sasl::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use unstuck_wire::messages::transactions::{
     DescribeProducersRequest, DescribeTransactionRequest, DescribeTransactionsRequest, ListTransactionsRequest,
 };
@@ -41,6 +42,8 @@ fn read_as_everything(bytes: &Bytes) -> usize {
         + read(&DescribeTopicPartitionsRequest { topic: id(), from: 0 }, bytes)
         + read(&DescribeConfigsRequest { resource: Resource::Broker(1), names: Vec::new() }, bytes)
         + read(&FindCoordinatorRequest { groups: vec![id()] }, bytes)
+        + read(&SaslHandshakeRequest { mechanism: id() }, bytes)
+        + read(&SaslAuthenticateRequest { said: Bytes::new() }, bytes)
         + read(&ListGroupsRequest, bytes)
         + read(&DescribeGroupsRequest { groups: vec![id()] }, bytes)
         + read(&ConsumerGroupDescribeRequest { group: id() }, bytes)
@@ -80,6 +83,8 @@ fn every_request_is_written_in_every_spoken_version() {
         write(&DescribeTopicPartitionsRequest { topic: id(), from: 7 }),
         write(&DescribeConfigsRequest { resource: Resource::Topic(id()), names: vec![id()] }),
         write(&FindCoordinatorRequest { groups: vec![id()] }),
+        write(&SaslHandshakeRequest { mechanism: id() }),
+        write(&SaslAuthenticateRequest { said: Bytes::from_static(b"me") }),
         write(&ListGroupsRequest),
         write(&DescribeGroupsRequest { groups: vec![id(), String::new()] }),
         write(&ConsumerGroupDescribeRequest { group: id() }),
