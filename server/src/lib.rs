@@ -8,6 +8,8 @@ pub mod config;
 mod drill;
 mod events;
 mod explain;
+#[cfg(test)]
+mod fuzz;
 mod guard;
 mod incident_command;
 pub mod incidents;
