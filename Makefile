@@ -58,6 +58,14 @@ bench: build ## Measure a release build against real brokers, and the store
 	$(CARGO) run --workspace --release --example measure
 	$(TARGET)/release/bench
 
+# How long each target is fed, in seconds; there are five.
+FUZZ_SECONDS ?= 300
+
+.PHONY: fuzz
+fuzz: need-rust ## Feed edited input to all that reads answers, files and ids, five minutes for each (FUZZ_SECONDS=…)
+	BOLERO_RANDOM_TEST_TIME_MS=$(FUZZ_SECONDS)000 $(CARGO) test --workspace --test fuzz
+	BOLERO_RANDOM_TEST_TIME_MS=$(FUZZ_SECONDS)000 $(CARGO) test --workspace --lib fuzz::
+
 .PHONY: fmt
 fmt: ## Format the sources
 	$(CARGO) fmt --all
@@ -103,7 +111,7 @@ build-debug:
 .PHONY: test-quick
 test-quick: node-bundle
 	@rm -f $(REFERENCES)
-	INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka:: --skip with_kafkas_tools:: --skip in_a_browser::
+	BOLERO_RANDOM_TEST_TIME_MS=12000 INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka:: --skip with_kafkas_tools:: --skip in_a_browser::
 	@touch $(REFERENCES)
 	@stale=$$(comm -23 <(git ls-files -co --exclude-standard '*.snap' | xargs -r realpath | sort) <(xargs -r realpath < $(REFERENCES) | sort -u)); \
 	  if [ -n "$$stale" ]; then echo "Snapshots that no test uses:"; echo "$$stale"; exit 1; fi

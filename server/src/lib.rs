@@ -9,6 +9,8 @@ mod doctor;
 mod drill;
 mod events;
 mod explain;
+#[cfg(test)]
+mod fuzz;
 mod guard;
 mod incident_command;
 pub mod incidents;

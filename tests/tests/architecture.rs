@@ -11,11 +11,12 @@ use unstuck_tests::jars::workspace_folder;
 
 /// Each crate, and the crates of the workspace that it may depend on: `diagnosis` ← `app`, `kafka` ← `server` ← `tests`,
 /// `wire` ← `security` ← `kafka`, `wire` ← `kafka`, `drill`, `diagnosis` ← `drill` ← `server`, and `diagnosis` ← `store` ← `server`.
-const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 11] = [
     ("unstuck-app", &["unstuck-diagnosis"]),
     ("unstuck-bundle", &[]),
     ("unstuck-diagnosis", &[]),
     ("unstuck-drill", &["unstuck-diagnosis", "unstuck-wire"]),
+    ("unstuck-fuzzing", &[]),
     ("unstuck-kafka", &["unstuck-diagnosis", "unstuck-security", "unstuck-wire"]),
     ("unstuck-security", &["unstuck-wire"]),
     ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-store"]),
@@ -27,8 +28,13 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 10] = [
     ("unstuck-wire", &[]),
 ];
 
-/// Which crates the tests of a crate may use besides: the collector's look at drills.
-const TESTS_MAY_USE: [(&str, &str); 1] = [("unstuck-kafka", "unstuck-drill")];
+/// Which crates the tests of a crate may use besides: the collector's look at drills, and fuzz tests share a crate.
+const TESTS_MAY_USE: [(&str, &str); 4] = [
+    ("unstuck-kafka", "unstuck-drill"),
+    ("unstuck-drill", "unstuck-fuzzing"),
+    ("unstuck-server", "unstuck-fuzzing"),
+    ("unstuck-wire", "unstuck-fuzzing"),
+];
 
 /// The protocol codec, which one crate alone may name.
 const CODEC: &str = concat!("kacrab", "-protocol");

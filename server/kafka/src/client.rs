@@ -1,6 +1,7 @@
 //! The client's eye: the cluster as an ordinary client sees it, which asks whoever answers for all topics.
 
 mod librdkafka;
+mod properties;
 mod wire;
 
 use std::collections::BTreeMap;

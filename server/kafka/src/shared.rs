@@ -12,6 +12,7 @@ use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{
     BootstrapAnswer, BootstrapSight, BrokerSight, ClientView, Contact, Observed, Snapshot, Trouble, Why,
 };
+use unstuck_security::Tokens;
 use unstuck_wire::messages::metadata::BrokerAddress;
 
 pub(crate) use self::topics::partition_count;
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) config: ClusterConfig,
     pub(crate) surroundings: Surroundings,
     pub(crate) entrance: Entrance,
+    /// Where tokens of OAUTHBEARER come from: for both eyes, so that they share them.
+    pub(crate) tokens: Option<Tokens>,
     pub(crate) stop: CancellationToken,
     /// Something that matters changed: publish soon.
     pub(crate) changed: Notify,
@@ -93,11 +96,13 @@ impl Shared {
     pub(crate) fn new(config: ClusterConfig, surroundings: Surroundings) -> Self {
         let bootstrap = config.bootstrap.iter().map(|address| (address.clone(), BootstrapSight::default())).collect();
         let state = State { bootstrap, ..State::default() };
-        let entrance = Entrance::new(&config.security, &surroundings);
+        let tokens = config.security.sasl.as_ref().and_then(Tokens::of);
+        let entrance = Entrance::new(&config.security, tokens.clone(), &surroundings);
         Self {
             config,
             surroundings,
             entrance,
+            tokens,
             stop: CancellationToken::new(),
             changed: Notify::new(),
             discovered: Notify::new(),

@@ -34,11 +34,11 @@ impl Security {
         }
     }
 
-    /// The login, if there is one. All connections to the cluster have to share it: it knows when another attempt may be
-    /// made.
+    /// The login, if there is one, with the [`Tokens`] of this cluster. All connections to the cluster have to share it: it
+    /// knows when another attempt may be made.
     #[must_use]
-    pub fn login(&self) -> Option<Arc<dyn Login>> {
+    pub fn login(&self, tokens: Option<Tokens>) -> Option<Arc<dyn Login>> {
         let sasl = self.sasl.clone()?;
-        Some(Arc::new(sasl::SaslLogin::new(sasl)))
+        Some(Arc::new(sasl::SaslLogin::new(sasl, tokens)))
     }
 }

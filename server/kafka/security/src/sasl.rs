@@ -34,8 +34,8 @@ pub(crate) struct SaslLogin {
 }
 
 impl SaslLogin {
-    pub(crate) fn new(sasl: Sasl) -> Self {
-        Self { tokens: Tokens::of(&sasl), sasl, gate: Arc::default(), numbers: RandomState::new() }
+    pub(crate) fn new(sasl: Sasl, tokens: Option<Tokens>) -> Self {
+        Self { tokens, sasl, gate: Arc::default(), numbers: RandomState::new() }
     }
 
     /// A number that changes with the secret; that of tokens which are fetched does not.

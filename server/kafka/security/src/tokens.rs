@@ -2,6 +2,7 @@
 //! for.
 //!
 //! - A file is read before each login.
+//! - Tokens for Amazon MSK are signed here, with credentials that are found as programs of AWS find them.
 //! - An endpoint is asked when four fifths of a token's life are over, once for all who wait. While the old token is good
 //!   it is given out, also when the endpoint fails.
 //! - A failure is told again for 30 s before the endpoint is asked anew, so that no account is locked and no endpoint
@@ -12,6 +13,7 @@ mod endpoint;
 mod error;
 mod jwt;
 mod known;
+mod msk;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,7 @@ use tokio::time::Instant;
 use self::endpoint::Endpoint;
 pub use self::error::TokenError;
 use self::known::{Known, Standing};
+use self::msk::Msk;
 use crate::{Sasl, Secret, TokenSource};
 
 /// The longest token that is taken, in bytes. Those of AWS are some 2 KiB long, JWTs with many groups a few more.
@@ -62,6 +65,7 @@ enum Source {
     /// Somebody else renews it.
     Given(Secret),
     Endpoint(Endpoint),
+    Msk(Msk),
 }
 
 impl Tokens {
@@ -70,6 +74,7 @@ impl Tokens {
     pub fn of(sasl: &Sasl) -> Option<Self> {
         match sasl {
             Sasl::OAuthBearer(source) => Some(Self::new(source)),
+            Sasl::MskIam { region } => Some(Self::from(Source::Msk(Msk::new(region)))),
             _ => None,
         }
     }
@@ -105,7 +110,7 @@ impl Tokens {
     pub async fn token(&self, host: &str) -> Result<Token, TokenError> {
         let had = match &self.kept.source {
             Source::Given(secret) => given(secret).await,
-            Source::Endpoint(_) => self.kept_or_asked().await,
+            Source::Endpoint(_) | Source::Msk(_) => self.kept_or_asked().await,
         };
         match &had {
             Ok(token) => tracing::trace!(host, expires = ?token.expires, "a token for a login"),
@@ -158,6 +163,7 @@ impl Kept {
         let answer = match &self.source {
             Source::Given(secret) => given(secret).await,
             Source::Endpoint(endpoint) => endpoint.ask(with.as_ref()).await,
+            Source::Msk(msk) => msk.ask().await,
         };
         match answer {
             Ok(token) => {
@@ -178,7 +184,7 @@ impl Source {
     /// The secret that the source is asked with, if there is one.
     async fn secret(&self) -> Result<Option<SecretString>, TokenError> {
         match self {
-            Self::Given(_) => Ok(None),
+            Self::Given(_) | Self::Msk(_) => Ok(None),
             Self::Endpoint(endpoint) => read(&endpoint.client_secret).await.map(Some),
         }
     }

@@ -2,24 +2,29 @@
 //!
 //! A consumer without `group.id`: it never looks for a coordinator and creates nothing. It is polled, so that its event
 //! queue stays empty and OAUTHBEARER tokens are refreshed. Everything here blocks, so it has a thread of its own.
+//!
+//! A client keeps what it was told when it was made. After a refusal another one is made, which is told what the files
+//! of secrets and certificates hold then.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use rdkafka::ClientConfig;
-use rdkafka::client::ClientContext;
+use jiff::{SignedDuration, Timestamp};
+use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::{Metadata, MetadataBroker};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::runtime::Handle;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{ClientView, Why};
+use unstuck_security::Tokens;
 use unstuck_wire::messages::metadata::{BrokerAddress, host_port};
 
+use super::properties::{Properties, Unusable};
 use super::{METADATA_DEADLINE, Partition, Topic};
-use crate::probe::CLIENT_ID;
 use crate::shared::Shared;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -27,40 +32,54 @@ const POLL: Duration = Duration::from_millis(100);
 const LOGIN: Duration = Duration::from_millis(500);
 /// The pause after a refused login: too many of them lock an account.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
-/// Properties that are ours to set, or that would make a group member of us.
-const OURS: [&str; 5] =
-    ["bootstrap.servers", "metadata.broker.list", "client.id", "group.id", "allow.auto.create.topics"];
+/// The pause after a file could not be read.
+const AFTER_UNREADABLE: Duration = Duration::from_secs(5);
+/// How long librdkafka keeps a token that does not say when it ends.
+const UNTOLD_LIFE: SignedDuration = SignedDuration::from_mins(5);
 
 /// Starts the thread. It ends by itself soon after the collector stops; nobody waits for it, because a request to a
 /// dead cluster blocks it for seconds.
 pub(super) fn start(shared: Arc<Shared>) {
+    let runtime = Handle::current();
     let spawned = std::thread::Builder::new().name("client-eye".to_owned()).spawn({
         let shared = Arc::clone(&shared);
-        move || watch(&shared)
+        move || watch(&shared, &runtime)
     });
     if let Err(error) = spawned {
         shared.client(Err(Why::Client(format!("no thread for the client: {error}"))));
     }
 }
 
-fn watch(shared: &Shared) {
+fn watch(shared: &Shared, runtime: &Handle) {
     let mut failing = None;
     while !shared.stop.is_cancelled() {
-        match look(shared, &mut failing) {
-            End::Stopped => {}
+        match look(shared, runtime, &mut failing) {
+            End::Stopped | End::ToldAnew => {}
             End::Invalid(text) => {
                 tracing::warn!(cluster = shared.config.name, "client: {text}");
                 shared.client(Err(Why::Client(text)));
                 return;
             }
-            End::LoginRefused => {
-                let again = Instant::now() + AFTER_REFUSAL;
-                while Instant::now() < again && !shared.stop.is_cancelled() {
-                    std::thread::sleep(POLL);
-                }
+            End::Unreadable(text) => {
+                super::publish(shared, Err(text), &mut failing);
+                pause(shared, AFTER_UNREADABLE, |_| false);
             }
+            // Who has another secret need not wait.
+            End::LoginRefused(told) => pause(shared, AFTER_REFUSAL, |shared| changed(shared, &told)),
         }
     }
+}
+
+fn pause(shared: &Shared, length: Duration, over: impl Fn(&Shared) -> bool) {
+    let again = Instant::now() + length;
+    while Instant::now() < again && !shared.stop.is_cancelled() && !over(shared) {
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Whether a client that is made now would be told something else: a file changed.
+fn changed(shared: &Shared, told: &Properties) -> bool {
+    Properties::of(&shared.config).is_ok_and(|now| !now.same(told))
 }
 
 /// Why a client's time ended.
@@ -68,13 +87,33 @@ enum End {
     Stopped,
     /// The properties are not valid.
     Invalid(String),
-    LoginRefused,
+    /// A file cannot be read now.
+    Unreadable(String),
+    /// Its connections are refused, and meanwhile a file changed.
+    ToldAnew,
+    /// With what it was told.
+    LoginRefused(Arc<Properties>),
 }
 
-fn look(shared: &Shared, failing: &mut Option<String>) -> End {
-    let eye = match open(shared) {
+fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End {
+    let told = match Properties::of(&shared.config) {
+        Ok(told) => Arc::new(told),
+        Err(error @ Unusable::Unreadable(_)) => return End::Unreadable(error.to_string()),
+        Err(error @ Unusable::NoKerberos) => return End::Invalid(error.to_string()),
+    };
+    let eye = Eye {
+        cluster: shared.config.name.clone(),
+        host: shared.config.bootstrap.first().cloned().unwrap_or_default(),
+        logs_in: told.logs_in,
+        told: Arc::clone(&told),
+        tokens: shared.tokens.clone(),
+        runtime: runtime.clone(),
+        token: Mutex::default(),
+        refusal: Mutex::default(),
+    };
+    let eye: BaseConsumer<Eye> = match told.config().create_with_context(eye) {
         Ok(eye) => eye,
-        Err(error) => return End::Invalid(words(&error)),
+        Err(error) => return End::Invalid(told.words(&error)),
     };
     if eye.context().logs_in {
         // The first connection is made without being asked; see how it ends before asking for more.
@@ -89,10 +128,14 @@ fn look(shared: &Shared, failing: &mut Option<String>) -> End {
         if refused || Instant::now() >= next {
             next = Instant::now() + shared.config.cadence.client;
             let seen = ask(shared, &eye);
+            let failed = seen.is_err();
             super::publish(shared, seen, failing);
+            if failed && !refused && changed(shared, &told) {
+                return End::ToldAnew;
+            }
         }
         if refused {
-            return End::LoginRefused;
+            return End::LoginRefused(told);
         }
         // No messages can come, only events: errors and token refreshes, which the context handles.
         drop(eye.poll(POLL));
@@ -116,26 +159,6 @@ fn ask(shared: &Shared, eye: &BaseConsumer<Eye>) -> Result<ClientView, String> {
         shared.learn(&addresses(&metadata));
     }
     Ok(view(shared.now(), &metadata))
-}
-
-fn open(shared: &Shared) -> Result<BaseConsumer<Eye>, KafkaError> {
-    let security = shared.config.properties.get("security.protocol").map(|protocol| protocol.to_ascii_lowercase());
-    let logs_in = security.is_some_and(|protocol| protocol.starts_with("sasl"));
-    let mut properties = ClientConfig::new();
-    // librdkafka logs in again at each connection: slowly enough that a refusal is noticed before the next attempt.
-    properties
-        .set("reconnect.backoff.ms", if logs_in { "1000" } else { "100" })
-        .set("reconnect.backoff.max.ms", "1000");
-    for (name, value) in &shared.config.properties {
-        if !OURS.contains(&name.as_str()) {
-            properties.set(name, value);
-        }
-    }
-    properties
-        .set("bootstrap.servers", shared.config.bootstrap.join(","))
-        .set("client.id", CLIENT_ID)
-        .set("allow.auto.create.topics", "false");
-    properties.create_with_context(Eye { cluster: shared.config.name.clone(), logs_in, refusal: Mutex::default() })
 }
 
 fn words(error: &KafkaError) -> String {
@@ -166,11 +189,27 @@ fn view(at: Timestamp, metadata: &Metadata) -> ClientView {
 /// Passes librdkafka's words on to our log, and keeps those about a refused login or TLS handshake.
 struct Eye {
     cluster: String,
+    /// Named in the log when a token is asked for; librdkafka does not say for whom it is.
+    host: String,
     logs_in: bool,
+    told: Arc<Properties>,
+    tokens: Option<Tokens>,
+    runtime: Handle,
+    /// The last one that was given to librdkafka.
+    token: Mutex<Option<SecretString>>,
     refusal: Mutex<Option<String>>,
 }
 
 impl Eye {
+    /// Words of librdkafka, or of a broker that it passes on.
+    fn without_secrets(&self, text: &str) -> String {
+        let text = self.told.without_secrets(text);
+        match self.token.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            Some(token) => text.replace(token.expose_secret(), "***"),
+            None => text,
+        }
+    }
+
     fn refusal(&self) -> Option<String> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -189,15 +228,31 @@ impl Eye {
 }
 
 impl ClientContext for Eye {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    /// Called while we poll, on the thread of this file, which may block.
+    fn generate_oauth_token(&self, _config: Option<&str>) -> Result<OAuthToken, Box<dyn std::error::Error>> {
+        let tokens = self.tokens.as_ref().ok_or("OAUTHBEARER is not configured with a source of tokens")?;
+        let token = self.runtime.block_on(tokens.token(&self.host))?;
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.value.clone());
+        let untold = || Timestamp::now().saturating_add(UNTOLD_LIFE).unwrap_or(Timestamp::MAX);
+        Ok(OAuthToken {
+            token: token.value.expose_secret().to_owned(),
+            principal_name: token.principal.unwrap_or_default(),
+            lifetime_ms: token.expires.unwrap_or_else(untold).as_millisecond(),
+        })
+    }
+
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, text: &str) {
-        tracing::debug!(cluster = self.cluster, facility, "{text}");
+        tracing::debug!(cluster = self.cluster, facility, "{}", self.without_secrets(text));
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
+        let reason = self.without_secrets(reason);
         tracing::debug!(cluster = self.cluster, "{error}: {reason}");
         if let Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL) = error.rdkafka_error_code() {
             // Without its times, which would make every repetition look like news.
-            let text = reason.split(" (after ").next().unwrap_or(reason).to_owned();
+            let text = reason.split(" (after ").next().unwrap_or(&reason).to_owned();
             *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
         }
     }

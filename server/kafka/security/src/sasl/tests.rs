@@ -11,6 +11,11 @@ use crate::{ScramHash, Secret};
 
 const SECRET: &str = "correct-horse-battery";
 
+fn login_of(sasl: Sasl) -> SaslLogin {
+    let tokens = crate::Tokens::of(&sasl);
+    SaslLogin::new(sasl, tokens)
+}
+
 fn plain() -> Sasl {
     Sasl::Plain { username: "ada".to_owned(), password: Secret::value(SECRET) }
 }
@@ -60,7 +65,7 @@ async fn against(login: &SaslLogin, digest: MessageDigest, password: &str) -> Re
 
 #[tokio::test]
 async fn plain_says_name_and_password_once() {
-    let login = SaslLogin::new(plain());
+    let login = login_of(plain());
     let mut ours = begin(&login).await;
     assert_eq!(ours.next(None), Ok(Some(format!("\0ada\0{SECRET}").into_bytes())));
     assert_eq!(ours.next(Some(&[])), Ok(None));
@@ -69,7 +74,7 @@ async fn plain_says_name_and_password_once() {
 #[tokio::test]
 async fn scram_gets_in_with_the_password_alone() {
     for (hash, digest) in [(ScramHash::Sha256, MessageDigest::sha256()), (ScramHash::Sha512, MessageDigest::sha512())] {
-        let login = SaslLogin::new(scram(hash));
+        let login = login_of(scram(hash));
         let end = against(&login, digest, SECRET).await;
         assert_eq!(end, Ok(()), "{hash:?}");
         let end = against(&login, digest, "another").await;
@@ -79,7 +84,7 @@ async fn scram_gets_in_with_the_password_alone() {
 
 #[tokio::test]
 async fn scram_begins_as_kafka_reads_it() {
-    let login = SaslLogin::new(scram(ScramHash::Sha512));
+    let login = login_of(scram(ScramHash::Sha512));
     let first = begin(&login).await.next(None).expect("a message").expect("some");
     let first = String::from_utf8(first).expect("text");
     assert!(first.starts_with("n,,n=ada,r="), "no channel binding, no other name: {first}");
@@ -94,7 +99,7 @@ fn first_answer(said: &[u8], iterations: &str) -> String {
 
 #[tokio::test]
 async fn a_broker_that_does_not_know_the_password_is_not_believed() {
-    let login = SaslLogin::new(scram(ScramHash::Sha256));
+    let login = login_of(scram(ScramHash::Sha256));
     let lies = [
         ("v=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "a signature that is wrong"),
         ("", "no signature"),
@@ -115,7 +120,7 @@ async fn a_broker_that_does_not_know_the_password_is_not_believed() {
 
 #[tokio::test]
 async fn nobody_keeps_us_busy_or_has_the_password_cheaply() {
-    let login = SaslLogin::new(scram(ScramHash::Sha256));
+    let login = login_of(scram(ScramHash::Sha256));
     for iterations in ["0", "1", "4095", "1000001", "4294967295", "4294967296", "-1", "", "many"] {
         let mut ours = begin(&login).await;
         let first = ours.next(None).expect("a message").expect("some");
@@ -126,7 +131,7 @@ async fn nobody_keeps_us_busy_or_has_the_password_cheaply() {
 
 #[tokio::test]
 async fn a_broker_that_answers_another_login_is_not_believed() {
-    let login = SaslLogin::new(scram(ScramHash::Sha256));
+    let login = login_of(scram(ScramHash::Sha256));
     let mut ours = begin(&login).await;
     ours.next(None).expect("a message");
     let end = ours.next(Some(b"r=somebody-elses-nonce,s=QSXCR+Q6sek8bf92,i=4096"));
@@ -135,7 +140,7 @@ async fn a_broker_that_answers_another_login_is_not_believed() {
 
 #[tokio::test]
 async fn hostile_first_answers_are_refused() {
-    let login = SaslLogin::new(scram(ScramHash::Sha256));
+    let login = login_of(scram(ScramHash::Sha256));
     for said in ["", ",", ",,", "r", "r=", "r=a,", "r=a,s", "r=a,s=b,i", "r=a,,i=4096", "m=x,r=a,s=b,i=4096", "\u{0}"] {
         let mut ours = begin(&login).await;
         ours.next(None).expect("a message");
@@ -146,7 +151,7 @@ async fn hostile_first_answers_are_refused() {
 
 #[tokio::test]
 async fn a_token_is_sent_and_an_error_is_taken_note_of() {
-    let login = SaslLogin::new(Sasl::OAuthBearer(TokenSource::Token(Secret::value("abc.def.ghi"))));
+    let login = login_of(Sasl::OAuthBearer(TokenSource::Token(Secret::value("abc.def.ghi"))));
     let mut ours = begin(&login).await;
     assert_eq!(ours.next(None), Ok(Some(b"n,,\x01auth=Bearer abc.def.ghi\x01\x01".to_vec())));
     assert_eq!(ours.next(Some(br#"{"status":"invalid_token"}"#)), Ok(Some(vec![1])));
@@ -159,7 +164,7 @@ async fn a_token_is_sent_and_an_error_is_taken_note_of() {
 
 #[tokio::test]
 async fn a_brokers_words_never_have_the_secret() {
-    let login = SaslLogin::new(plain());
+    let login = login_of(plain());
     let ours = begin(&login).await;
     assert_eq!(ours.words(&format!("ada with {SECRET} is wrong")), "ada with *** is wrong");
     assert!(!format!("{login:?}").contains(SECRET));
@@ -170,7 +175,7 @@ async fn after_a_refusal_another_password_is_tried_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("password");
     std::fs::write(&file, "first\n").expect("written");
-    let login = SaslLogin::new(Sasl::Plain { username: "ada".to_owned(), password: Secret::File(file.clone()) });
+    let login = login_of(Sasl::Plain { username: "ada".to_owned(), password: Secret::File(file.clone()) });
     let refused = WireError::LoginRefused("no".to_owned());
     begin(&login).await.ended(Err(&refused));
     assert_eq!(login.worth(&peer()), Err(refused.clone()));
@@ -185,7 +190,7 @@ async fn after_a_refusal_another_password_is_tried_at_once() {
 
 #[tokio::test]
 async fn there_is_no_kerberos() {
-    let login = SaslLogin::new(Sasl::Gssapi { service: "kafka".to_owned(), principal: None, keytab: None });
+    let login = login_of(Sasl::Gssapi { service: "kafka".to_owned(), principal: None, keytab: None });
     let failure = login.worth(&peer()).expect_err("no Kerberos").to_string();
     assert_eq!(failure, "sasl.mechanism: GSSAPI: this build has no Kerberos");
 }

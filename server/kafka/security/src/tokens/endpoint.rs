@@ -1,6 +1,7 @@
 //! Tokens of an OAuth 2 token endpoint, for a client with a secret (RFC 6749, section 4.4).
 
 use std::error::Error as _;
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -104,6 +105,12 @@ fn in_a_form(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
+/// Sees to it that rustls has something to compute with. Programs install that at start; where none did, this does.
+pub(super) fn install_provider() {
+    // It fails where there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// One attempt.
 struct Asking<'a> {
     url: Url,
@@ -147,8 +154,7 @@ impl Asking<'_> {
             }
             client = client.tls_certs_only(certificates);
         }
-        // What rustls computes with. Programs install it at start; where none did, this does.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_provider();
         client.build().map_err(|error| unusable(innermost(&error)))
     }
 
@@ -279,9 +285,7 @@ fn innermost(error: &reqwest::Error) -> String {
 fn tls(error: &reqwest::Error) -> Option<String> {
     let mut next = error.source();
     while let Some(error) = next {
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
-        let tls = error.downcast_ref::<rustls::Error>().or_else(|| wrapped?.downcast_ref::<rustls::Error>());
-        if let Some(tls) = tls {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>().or_else(|| wrapped(error.downcast_ref()?)) {
             return Some(explained(tls));
         }
         next = error.source();
@@ -289,11 +293,20 @@ fn tls(error: &reqwest::Error) -> Option<String> {
     None
 }
 
+/// What TLS says within errors of I/O, which may be wrapped into each other and do not tell of it as their source.
+fn wrapped(error: &io::Error) -> Option<&rustls::Error> {
+    let within = error.get_ref()?;
+    within.downcast_ref::<rustls::Error>().or_else(|| wrapped(within.downcast_ref()?))
+}
+
 fn explained(error: &rustls::Error) -> String {
     use rustls::CertificateError as Certificate;
     let rustls::Error::InvalidCertificate(certificate) = error else { return error.to_string() };
     match certificate {
-        Certificate::UnknownIssuer => "nobody who is trusted issued its certificate; give its CA".to_owned(),
+        // The latter, if somebody of the same name who is trusted did not.
+        Certificate::UnknownIssuer | Certificate::BadSignature => {
+            "nobody who is trusted issued its certificate; give its CA".to_owned()
+        }
         Certificate::Expired | Certificate::ExpiredContext { .. } => "its certificate expired".to_owned(),
         Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
             "its certificate is for another name".to_owned()

@@ -97,3 +97,72 @@ impl Known {
         self.failure = Some(Failure { error, with, pause, again: now + pause });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + seconds).expect("a moment")
+    }
+
+    fn token(expires: Option<i64>) -> Token {
+        Token { value: SecretString::from("t".to_owned()), principal: None, expires: expires.map(at) }
+    }
+
+    fn standing(known: &Known, seconds: i64) -> &'static str {
+        match known.at(at(seconds)) {
+            Standing::Fresh(_) => "fresh",
+            Standing::Old(_) => "old",
+            Standing::Nothing => "nothing",
+        }
+    }
+
+    #[test]
+    fn a_token_is_renewed_after_four_fifths_of_its_life() {
+        let mut known = Known::default();
+        assert_eq!(standing(&known, 0), "nothing");
+        known.got(token(Some(1000)), at(0));
+        let stands = [0, 799, 800, 994, 995, 2000].map(|seconds| standing(&known, seconds));
+        assert_eq!(stands, ["fresh", "fresh", "old", "old", "nothing", "nothing"]);
+        known.got(token(None), at(0));
+        assert_eq!([299, 300].map(|seconds| standing(&known, seconds)), ["fresh", "nothing"]);
+    }
+
+    fn refused() -> TokenError {
+        TokenError::Refused { endpoint: "e".to_owned(), status: 401, error: None, description: None }
+    }
+
+    fn unreachable() -> TokenError {
+        TokenError::Unreachable { endpoint: "e".to_owned(), why: "refused".to_owned() }
+    }
+
+    #[test]
+    fn a_refusal_is_told_for_half_a_minute_unless_the_secret_changes() {
+        let secret = |text: &str| Some(SecretString::from(text.to_owned()));
+        let (one, other) = (secret("one"), secret("other"));
+        let now = Instant::now();
+        let mut known = Known::default();
+        known.failed(refused(), one.clone(), now);
+        assert_eq!(known.failing(one.as_ref(), now + Duration::from_secs(29)), Some(refused()));
+        assert_eq!(known.failing(one.as_ref(), now + AFTER_FAILURE), None);
+        assert_eq!(known.failing(other.as_ref(), now), None);
+        known.got(token(Some(1000)), at(0));
+        assert_eq!(known.failing(one.as_ref(), now), None);
+    }
+
+    #[test]
+    fn without_a_connection_it_is_asked_sooner_until_there_was_a_token() {
+        let now = Instant::now();
+        let mut known = Known::default();
+        for pause in [1, 2, 4, 8, 16, 30, 30] {
+            known.failed(unreachable(), None, now);
+            let just_before = now + Duration::from_millis(1000 * pause - 1);
+            assert!(known.failing(None, just_before).is_some(), "{pause}");
+            assert!(known.failing(None, now + Duration::from_secs(pause)).is_none(), "{pause}");
+        }
+        known.got(token(Some(1000)), at(0));
+        known.failed(unreachable(), None, now);
+        assert!(known.failing(None, now + Duration::from_secs(29)).is_some());
+    }
+}
