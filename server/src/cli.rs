@@ -96,7 +96,7 @@ Pages and API have no login: listen on another address than loopback only where 
 
 Variables, for what is not given as an option:
   UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
-  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_STORE";
+  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_COMMAND_CONFIG  UNSTUCK_STORE";
 
 const SNAPSHOT_HELP: &str = "\
 Examples:
@@ -154,10 +154,13 @@ pub(crate) struct ClusterArgs {
     /// A TOML file that describes one or several clusters (docs/configuration.md)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<std::path::PathBuf>,
+    /// TLS and login as Kafka's own tools take them: a client.properties (docs/configuration.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) command_config: Option<std::path::PathBuf>,
     /// Reach a broker here instead of at the address it advertises (containers, tunnels); repeatable
     #[arg(long = "broker-address", value_name = "ID=HOST:PORT")]
     pub(crate) broker_addresses: Vec<String>,
-    /// A librdkafka property for the look through a client's eyes; repeatable
+    /// A librdkafka property: TLS and login for both eyes, others for the look through a client's; repeatable
     #[arg(short = 'X', long = "property", value_name = "KEY=VALUE")]
     pub(crate) properties: Vec<String>,
 }
@@ -167,6 +170,7 @@ impl ClusterArgs {
         ClusterOptions {
             bootstrap_servers: self.bootstrap_servers.clone(),
             config: self.config.clone(),
+            command_config: self.command_config.clone(),
             cluster_name: cluster_name.cloned(),
             broker_addresses: self.broker_addresses.clone(),
             properties: self.properties.clone(),
@@ -179,7 +183,7 @@ pub(crate) struct LookupArgs {
     #[command(flatten)]
     pub(crate) cluster_args: ClusterArgs,
     /// Ask a running `unstuck serve` instead of the brokers; it also knows since when, and which groups it has seen
-    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties"])]
+    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties"])]
     pub(crate) server: Option<String>,
     /// Which cluster, where the server or the file knows several
     #[arg(long, value_name = "NAME")]
@@ -246,7 +250,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) cluster_args: ClusterArgs,
     /// Ask a running `unstuck serve` instead of the brokers
-    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties"])]
+    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties"])]
     pub(crate) server: Option<String>,
     /// Which cluster, where the server or the file knows several
     #[arg(long, value_name = "NAME")]
@@ -275,7 +279,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
     /// Show recordings, snapshots or exported incidents instead of a cluster; no cluster is looked at
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties", "cluster_name", "store"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties", "cluster_name", "store"])]
     pub(crate) replay: Vec<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
