@@ -14,7 +14,7 @@ use crate::config::{self, ClusterOptions, Environment};
 pub(crate) use crate::drill::command::DiagnoseArgs;
 use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
 use crate::incident_command::IncidentArgs;
-use crate::{explain, incident_command, kept, logs, lookup, place, plan, replay, serving};
+use crate::{config_check, explain, incident_command, kept, logs, lookup, place, plan, reload, replay, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;
@@ -62,6 +62,9 @@ pub(crate) enum Command {
     /// List incidents that were kept, print one, take one out as a file, or take one in.
     #[command(after_help = incident_command::HELP)]
     Incident(IncidentArgs),
+    /// Check a configuration without connecting, and print what counts, where it was said, and what has no effect.
+    #[command(after_help = config_check::HELP)]
+    Config(config_check::ConfigArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -166,7 +169,7 @@ pub(crate) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    fn options(&self, cluster_name: Option<&String>) -> ClusterOptions {
+    pub(crate) fn options(&self, cluster_name: Option<&String>) -> ClusterOptions {
         ClusterOptions {
             bootstrap_servers: self.bootstrap_servers.clone(),
             config: self.config.clone(),
@@ -355,6 +358,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let outcome = match cli.command {
         Command::Place(arguments) => place::run(&arguments),
+        Command::Config(arguments) => config_check::run(&arguments, &environment),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
         Command::Plan(arguments) => block_on(plan::run(arguments, environment)),
@@ -420,6 +424,11 @@ async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Fai
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
     let shutdown = CancellationToken::new();
     end_on_signal(&shutdown)?;
+    let (listen, store) = (arguments.listen.clone(), arguments.store.clone());
+    let again = reload::on_signal(shutdown.clone(), move || {
+        config::for_serve(&options, listen.as_deref(), store.as_deref(), &environment)
+    })?;
+    config_check::log(&config);
     let names: Vec<&str> = config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     tracing::info!(clusters = names.join(","), "looking");
     if std::io::stderr().is_terminal() {
@@ -427,7 +436,7 @@ async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Fai
     } else {
         tracing::info!(url = format!("http://{address}"), "listening");
     }
-    serving::serve(config, listener, shutdown).await.map_err(|error| match &error {
+    serving::serve_changing(config, listener, shutdown, Some(again)).await.map_err(|error| match &error {
         serving::ServeError::Io(_) => Failure { code: EXIT_SOFTWARE, message: error.to_string() },
         serving::ServeError::Store(_) => Failure { code: EXIT_UNAVAILABLE, message: error.to_string() },
     })?;

@@ -54,7 +54,7 @@ impl Origins {
     }
 
     /// Adds a warning, once.
-    pub(super) fn warn(&mut self, sentence: impl Into<String>) {
+    pub(crate) fn warn(&mut self, sentence: impl Into<String>) {
         let sentence = sentence.into();
         if !self.warnings.contains(&sentence) {
             self.warnings.push(sentence);

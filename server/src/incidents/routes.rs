@@ -89,7 +89,7 @@ async fn make(
 ) -> Result<Response, Problem> {
     let form = Form::read(sent)?;
     let name = path.map_or_else(|_| "\u{fffd}".to_owned(), |Path(name)| name);
-    let published = watched.newest(&name).ok_or_else(|| Problem::unknown_cluster(&name, &watched.names()))?;
+    let published = watched.newest(&name).ok_or_else(|| watched.unknown(&name))?;
     let store = store(&watched)?;
     let by = Some(form.by).filter(|by| !by.is_empty());
     let id = by_hand(&*store, &published, by).await.map_err(|error| Problem::of_store(&error))?;

@@ -49,7 +49,7 @@ impl Draft {
                 let (protocol, without) = if key.of_tls() { ("SSL", "encryption") } else { ("SASL_SSL", "a login") };
                 Err(ConfigError::new(
                     format!("{} is given, and security.protocol is not", first.place),
-                    format!("Kafka's clients then connect in plaintext without {without}, and do not use it."),
+                    format!("Kafka's clients then connect without {without}, and do not use it."),
                     format!("Add security.protocol={protocol}, or take the setting out."),
                 ))
             }
@@ -220,13 +220,12 @@ impl Draft {
         let Some(far) = bootstrap.iter().find(|address| !is_loopback(address)) else { return };
         if security.tls.is_none() {
             let readable = match sasl {
-                Sasl::Plain { .. } => "the password is readable",
-                Sasl::OAuthBearer(_) | Sasl::MskIam { .. } => "the token is readable",
-                Sasl::Scram { .. } => "what is exchanged at the login can be used to guess the password",
-                Sasl::Gssapi { .. } => "all that is read and asked after the login is readable",
+                Sasl::Plain { .. } => "the password is readable on the network",
+                Sasl::OAuthBearer(_) | Sasl::MskIam { .. } => "the token is readable on the network",
+                Sasl::Scram { .. } => "whoever listens on the network can try passwords against it",
+                Sasl::Gssapi { .. } => "all that is read and asked after it is readable on the network",
             };
-            self.origins
-                .warn(format!("The login at {far} is not encrypted: {readable} on the network. Use TLS (SASL_SSL)."));
+            self.origins.warn(format!("The login at {far} is not encrypted: {readable}. Use TLS (SASL_SSL)."));
         }
     }
 

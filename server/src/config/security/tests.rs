@@ -343,3 +343,28 @@ fn pkcs12_stores_are_read_whatever_type_is_said() {
     insta::assert_snapshot!(told(with(&path("store.jks"), "wrong").expect_err("refused")));
     insta::assert_snapshot!(told(with(&path("old.jks"), SECRET).expect_err("refused")));
 }
+
+/// The examples of `docs/configuration.md` are read, so that they can be copied.
+#[test]
+fn every_example_of_the_documentation_is_good() {
+    let text = include_str!("../../../../docs/configuration.md");
+    let (mut mechanisms, mut tables) = (std::collections::BTreeSet::new(), 0);
+    let mut note = |security: &Security| {
+        mechanisms.extend(security.sasl.as_ref().map(|sasl| format!("{} {}", security.protocol(), sasl.mechanism())));
+    };
+    let blocks = text.split("\n```").skip(1).step_by(2);
+    for block in blocks {
+        if let Some(example) = block.strip_prefix("toml\n") {
+            let read = file::parse(example, "docs/configuration.md", &environment());
+            let read = read.unwrap_or_else(|error| panic!("{error}\n{example}"));
+            read.clusters.iter().for_each(|cluster| note(&cluster.security));
+            tables += 1;
+        } else if let Some(example) = block.strip_prefix("properties\n") {
+            note(&java(example).unwrap_or_else(|error| panic!("{error}\n{example}")).0);
+            tables += 1;
+        }
+    }
+    assert!(tables >= 10, "{tables} examples");
+    let wanted = ["GSSAPI", "OAUTHBEARER", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
+    assert_eq!(mechanisms, wanted.map(|mechanism| format!("SASL_SSL {mechanism}")).into());
+}
