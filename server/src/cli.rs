@@ -93,7 +93,10 @@ const SERVE_HELP: &str = "\
 Examples:
   unstuck serve --bootstrap-servers a:9092,b:9092
   unstuck serve --config unstuck.toml --listen 0.0.0.0:8080
+  unstuck serve -b kafka:9093 --command-config client.properties
   unstuck serve --replay seen.json.gz                a recording, without any cluster
+
+SIGHUP reads the configuration again; nothing that is known is lost. `unstuck config check` says beforehand whether it is good.
 
 Pages and API have no login: listen on another address than loopback only where whoever reaches it may read group names.
 

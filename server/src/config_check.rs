@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use unstuck_kafka::ClusterConfig;
 use unstuck_store::Where;
 
 use crate::cli::{ClusterArgs, EXIT_SOFTWARE, EXIT_USAGE, Failure};
-use crate::config::{self, Config, Environment, Origins, Setting};
+use crate::config::{self, Clusters, Config, Environment, Origins, Setting};
 use files::Certificate;
 
 pub(crate) const HELP: &str = "\
@@ -128,6 +129,16 @@ fn check(config: &Config) -> Checked {
     }
     let usable = clusters.values().all(|cluster| cluster.wrong.is_empty());
     Checked { usable, server: server.to_vec(), clusters }
+}
+
+/// The clusters of a command that ends soon, after saying on standard error what should be known of them.
+pub(crate) fn warned(clusters: Clusters) -> Vec<ClusterConfig> {
+    for (cluster, origins) in &clusters.origins {
+        for warning in &origins.warnings {
+            eprintln!("warning: {cluster}: {warning}");
+        }
+    }
+    clusters.clusters
 }
 
 /// Logs what should be known of a configuration that is used from now on, and what of it has no effect.

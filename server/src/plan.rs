@@ -16,7 +16,7 @@ use unstuck_kafka::{ClusterConfig, Collector};
 use crate::cli::{EXIT_SOFTWARE, Failure, PlanArgs};
 use crate::config::{self, Environment};
 use crate::lookup::{end_of_output, json, leads_nowhere, remote_plan};
-use crate::{logs, poller, text};
+use crate::{config_check, logs, poller, text};
 
 /// There is nothing to do, or a plan would be wrong now.
 const EXIT_REFUSED: u8 = 1;
@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: PlanArgs, environment: Environment) -> Result
     let planned = match &arguments.server {
         Some(server) => remote_plan(server, arguments.cluster.as_deref(), wish, arguments.timeout).await?,
         None => {
-            let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+            let mut clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
             let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
             match (clusters.pop(), names.len()) {
                 (Some(cluster), 1) => look(cluster, arguments.timeout).await?.plan(wish),
