@@ -50,7 +50,7 @@ fn with_cluster<T: AboutCluster>(
     page: impl FnOnce(&Published) -> Found<T>,
 ) -> Result<Found<T>, ServerFnError> {
     let source = source()?;
-    let Some(published) = source.published(cluster) else { return Ok(no_cluster(cluster, &source.clusters())) };
+    let Some(published) = source.published(cluster) else { return Ok(no_cluster(cluster, &*source)) };
     let mut found = page(&published);
     if let Found::Here(model) = &mut found
         && let Some(head) = model.head_mut()
@@ -221,7 +221,7 @@ pub(crate) async fn written_page(address: String) -> Result<Found<Written>, Serv
         WrittenKey::Handbook(slug) => crate::written::handbook::chapter(&slug),
         WrittenKey::Plan { cluster, plan, broker } => match source.published(&cluster) {
             Some(published) => crate::written::plan::plan(&published, &plan, broker.as_deref()),
-            None => no_cluster(&cluster, &source.clusters()),
+            None => no_cluster(&cluster, &*source),
         },
         WrittenKey::Incident { id, moment } => incident_page(&*source, &id, moment.as_deref()).await,
         WrittenKey::Incidents { cluster, before } => {
@@ -275,7 +275,7 @@ async fn incidents_page(source: &dyn Source, cluster: Option<&str>, before: Opti
         Some(cluster) => match source.published(cluster) {
             Some(published) => Some(published.report.observed_at),
             // Incidents outlive a cluster's place in the configuration.
-            None if all.is_empty() => return no_cluster(cluster, &source.clusters()),
+            None if all.is_empty() => return no_cluster(cluster, &*source),
             None => None,
         },
         None => source.clusters().iter().map(|one| one.report.observed_at).max(),
@@ -285,7 +285,7 @@ async fn incidents_page(source: &dyn Source, cluster: Option<&str>, before: Opti
 
 #[cfg(feature = "ssr")]
 async fn history_page(source: &dyn Source, cluster: &str, about: &About, before: Option<&str>) -> Found<Written> {
-    let Some(published) = source.published(cluster) else { return no_cluster(cluster, &source.clusters()) };
+    let Some(published) = source.published(cluster) else { return no_cluster(cluster, &*source) };
     if !source.keeps() {
         return Found::Missing(incident::not_kept("This Unstuck keeps no history"));
     }

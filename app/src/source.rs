@@ -23,6 +23,11 @@ pub trait Source: Send + Sync + 'static {
     /// The newest published value of one cluster; `None` if it is not configured.
     fn published(&self, cluster: &str) -> Option<Arc<Published>>;
 
+    /// Why a cluster that was looked at is not any more, as a sentence; `None` if it never was, or still is.
+    fn no_longer(&self, _cluster: &str) -> Option<String> {
+        None
+    }
+
     /// How the drill is going, if what is looked at is one; then it is the only cluster.
     fn drill(&self) -> Option<DrillState>;
 

@@ -161,7 +161,7 @@ type ClusterPath = Result<Path<String>, PathRejection>;
 fn find(watched: &Watched, path: ClusterPath) -> Result<Arc<Published>, Problem> {
     // A name that is not UTF-8 is the name of no cluster.
     let name = path.map_or_else(|_| "\u{fffd}".to_owned(), |Path(name)| name);
-    watched.newest(&name).ok_or_else(|| Problem::unknown_cluster(&name, &watched.names()))
+    watched.newest(&name).ok_or_else(|| watched.unknown(&name))
 }
 
 async fn clusters(
@@ -169,7 +169,7 @@ async fn clusters(
     RawQuery(query): RawQuery,
 ) -> Result<Json<ClusterList>, Problem> {
     params::none(query.as_deref())?;
-    let newest = watched.names().into_iter().filter_map(|name| watched.newest(name));
+    let newest = watched.names().into_iter().filter_map(|name| watched.newest(&name));
     let clusters = newest.map(|published| ClusterSummary {
         cluster: published.report.cluster.clone(),
         cluster_id: published.report.cluster_id.clone(),

@@ -15,7 +15,7 @@ use crate::doctor::{self, DoctorArgs};
 pub(crate) use crate::drill::command::DiagnoseArgs;
 use crate::drill::command::{self as drill, DIAGNOSE_HELP, DRILL_HELP, DrillArgs};
 use crate::incident_command::IncidentArgs;
-use crate::{explain, incident_command, kept, logs, lookup, place, plan, replay, serving};
+use crate::{config_check, explain, incident_command, kept, logs, lookup, place, plan, reload, replay, serving};
 
 /// Bad usage or bad configuration (`EX_USAGE`).
 pub const EXIT_USAGE: u8 = 64;
@@ -66,6 +66,9 @@ pub(crate) enum Command {
     /// Tell what the account may do on a cluster, what is missing, and the command that grants it. Creates nothing.
     #[command(after_help = doctor::HELP)]
     Doctor(DoctorArgs),
+    /// Check a configuration without connecting, and print what counts, where it was said, and what has no effect.
+    #[command(after_help = config_check::HELP)]
+    Config(config_check::ConfigArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -94,13 +97,16 @@ const SERVE_HELP: &str = "\
 Examples:
   unstuck serve --bootstrap-servers a:9092,b:9092
   unstuck serve --config unstuck.toml --listen 0.0.0.0:8080
+  unstuck serve -b kafka:9093 --command-config client.properties
   unstuck serve --replay seen.json.gz                a recording, without any cluster
+
+SIGHUP reads the configuration again; nothing that is known is lost. `unstuck config check` says beforehand whether it is good.
 
 Pages and API have no login: listen on another address than loopback only where whoever reaches it may read group names.
 
 Variables, for what is not given as an option:
   UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
-  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_STORE";
+  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_COMMAND_CONFIG  UNSTUCK_STORE";
 
 const SNAPSHOT_HELP: &str = "\
 Examples:
@@ -158,10 +164,13 @@ pub(crate) struct ClusterArgs {
     /// A TOML file that describes one or several clusters (docs/configuration.md)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<std::path::PathBuf>,
+    /// TLS and login as Kafka's own tools take them: a client.properties (docs/configuration.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) command_config: Option<std::path::PathBuf>,
     /// Reach a broker here instead of at the address it advertises (containers, tunnels); repeatable
     #[arg(long = "broker-address", value_name = "ID=HOST:PORT")]
     pub(crate) broker_addresses: Vec<String>,
-    /// A librdkafka property for the look through a client's eyes; repeatable
+    /// A librdkafka property: TLS and login for both eyes, others for the look through a client's; repeatable
     #[arg(short = 'X', long = "property", value_name = "KEY=VALUE")]
     pub(crate) properties: Vec<String>,
 }
@@ -171,6 +180,7 @@ impl ClusterArgs {
         ClusterOptions {
             bootstrap_servers: self.bootstrap_servers.clone(),
             config: self.config.clone(),
+            command_config: self.command_config.clone(),
             cluster_name: cluster_name.cloned(),
             broker_addresses: self.broker_addresses.clone(),
             properties: self.properties.clone(),
@@ -183,7 +193,7 @@ pub(crate) struct LookupArgs {
     #[command(flatten)]
     pub(crate) cluster_args: ClusterArgs,
     /// Ask a running `unstuck serve` instead of the brokers; it also knows since when, and which groups it has seen
-    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties"])]
+    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties"])]
     pub(crate) server: Option<String>,
     /// Which cluster, where the server or the file knows several
     #[arg(long, value_name = "NAME")]
@@ -250,7 +260,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) cluster_args: ClusterArgs,
     /// Ask a running `unstuck serve` instead of the brokers
-    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties"])]
+    #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties"])]
     pub(crate) server: Option<String>,
     /// Which cluster, where the server or the file knows several
     #[arg(long, value_name = "NAME")]
@@ -279,7 +289,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
     /// Show recordings, snapshots or exported incidents instead of a cluster; no cluster is looked at
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bootstrap_servers", "config", "broker_addresses", "properties", "cluster_name", "store"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties", "cluster_name", "store"])]
     pub(crate) replay: Vec<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -355,6 +365,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let outcome = match cli.command {
         Command::Place(arguments) => place::run(&arguments),
+        Command::Config(arguments) => config_check::run(&arguments, &environment),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
         Command::Doctor(arguments) => block_on(doctor::run(arguments, environment)),
@@ -421,6 +432,11 @@ async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Fai
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
     let shutdown = CancellationToken::new();
     end_on_signal(&shutdown)?;
+    let (listen, store) = (arguments.listen.clone(), arguments.store.clone());
+    let again = reload::on_signal(shutdown.clone(), move || {
+        config::for_serve(&options, listen.as_deref(), store.as_deref(), &environment)
+    })?;
+    config_check::log(&config);
     let names: Vec<&str> = config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     tracing::info!(clusters = names.join(","), "looking");
     if std::io::stderr().is_terminal() {
@@ -428,7 +444,7 @@ async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Fai
     } else {
         tracing::info!(url = format!("http://{address}"), "listening");
     }
-    serving::serve(config, listener, shutdown).await.map_err(|error| match &error {
+    serving::serve_changing(config, listener, shutdown, Some(again)).await.map_err(|error| match &error {
         serving::ServeError::Io(_) => Failure { code: EXIT_SOFTWARE, message: error.to_string() },
         serving::ServeError::Store(_) => Failure { code: EXIT_UNAVAILABLE, message: error.to_string() },
     })?;

@@ -6,6 +6,8 @@
 mod address;
 mod environment;
 mod file;
+mod origin;
+mod security;
 mod store;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,9 @@ use unstuck_diagnosis::BrokerId;
 use unstuck_kafka::ClusterConfig;
 
 pub use environment::Environment;
+use origin::Placed;
+pub use origin::{Ignored, Origins, Setting};
+use security::{Draft, Given};
 pub use store::StoreConfig;
 
 /// Where `unstuck serve` listens if nothing else is said: loopback only, because pages are open to whoever reaches them.
@@ -32,6 +37,19 @@ pub struct Config {
     pub clusters: Vec<ClusterConfig>,
     /// Where is kept what outlives a restart; `None`: nothing is.
     pub store: Option<StoreConfig>,
+    /// What is told about each cluster's configuration, by its name.
+    pub origins: BTreeMap<String, Origins>,
+    /// Where `listen` and `store` were said.
+    pub places: Places,
+}
+
+/// Where the settings of the server itself were said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Of `listen`.
+    pub listen: String,
+    /// Of the store's place.
+    pub store: String,
 }
 
 /// A configuration that cannot be used. `Display` is three lines for people: what failed, what it means, what to do.
@@ -59,6 +77,8 @@ pub struct ClusterOptions {
     pub bootstrap_servers: Option<String>,
     /// `--config`.
     pub config: Option<PathBuf>,
+    /// `--command-config`.
+    pub command_config: Option<PathBuf>,
     /// `--cluster-name`, or `--cluster` of `lookup`.
     pub cluster_name: Option<String>,
     /// `--broker-address ID=HOST:PORT`, each.
@@ -68,12 +88,14 @@ pub struct ClusterOptions {
 }
 
 /// Clusters, and what else the file said.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Clusters {
     /// The clusters, by name, at least one.
     pub clusters: Vec<ClusterConfig>,
-    /// `listen` of the file.
-    pub listen: Option<SocketAddr>,
+    /// What is told about each, by its name.
+    pub origins: BTreeMap<String, Origins>,
+    /// `listen` of the file, and where it stands.
+    pub listen: Option<(SocketAddr, String)>,
     /// `[store]` of the file.
     pub store: store::InFile,
 }
@@ -89,16 +111,18 @@ pub fn for_serve(
     environment: &Environment,
 ) -> Result<Config, ConfigError> {
     let clusters = clusters(options, environment)?;
-    let listen = match (listen, environment.get("UNSTUCK_LISTEN")) {
-        (Some(text), _) => address::parse_listen(text, "--listen")?,
-        (None, Some(text)) => address::parse_listen(&text, "UNSTUCK_LISTEN")?,
+    let at = |text: &str, place: &str| Ok((address::parse_listen(text, place)?, place.to_owned()));
+    let (listen, listen_place) = match (listen, environment.get("UNSTUCK_LISTEN")) {
+        (Some(text), _) => at(text, "--listen")?,
+        (None, Some(text)) => at(&text, "UNSTUCK_LISTEN")?,
         (None, None) => match clusters.listen {
             Some(listen) => listen,
-            None => address::parse_listen(DEFAULT_LISTEN, "the default")?,
+            None => at(DEFAULT_LISTEN, "the default")?,
         },
     };
+    let places = Places { listen: listen_place, store: store::place(store, &clusters.store, environment) };
     let store = store::choose(store, &clusters.store, environment)?;
-    Ok(Config { listen, clusters: clusters.clusters, store })
+    Ok(Config { listen, clusters: clusters.clusters, store, origins: clusters.origins, places })
 }
 
 /// Where `unstuck serve` keeps things: as the option, the environment or the file say. `None`: nowhere.
@@ -111,7 +135,7 @@ pub(crate) fn store(
     environment: &Environment,
 ) -> Result<Option<StoreConfig>, ConfigError> {
     let in_file = match file {
-        Some(path) => from_file(&ClusterOptions::default(), path)?.store,
+        Some(path) => from_file(&ClusterOptions::default(), path, environment)?.store,
         None => store::InFile::default(),
     };
     store::choose(option, &in_file, environment)
@@ -139,20 +163,33 @@ pub fn clusters(options: &ClusterOptions, environment: &Environment) -> Result<C
     }
     // The command line wins as a whole: a variable set for the machine must not contradict what was typed.
     if let Some(path) = &options.config {
-        return from_file(options, path);
+        return from_file(options, path, environment);
     }
     if let Some(bootstrap) = &options.bootstrap_servers {
-        return from_options(options, bootstrap, "--bootstrap-servers", environment);
+        return from_options(options, Some((bootstrap, "--bootstrap-servers")), environment);
     }
-    match (environment.get("UNSTUCK_CONFIG"), environment.get("UNSTUCK_BOOTSTRAP_SERVERS")) {
-        (Some(_), Some(_)) => Err(ConfigError::new(
+    if options.command_config.is_some() {
+        return from_options(options, None, environment);
+    }
+    let variables = ["UNSTUCK_CONFIG", "UNSTUCK_BOOTSTRAP_SERVERS", "UNSTUCK_COMMAND_CONFIG"];
+    let [file, bootstrap, client] = variables.map(|name| environment.get(name));
+    match (file, bootstrap, client) {
+        (Some(_), Some(_), _) => Err(ConfigError::new(
             "both UNSTUCK_CONFIG and UNSTUCK_BOOTSTRAP_SERVERS are set",
             "The clusters are described either by variables or in a file.",
             "Unset one of them, or say on the command line which one is meant.",
         )),
-        (Some(path), None) => from_file(options, &PathBuf::from(path)),
-        (None, Some(bootstrap)) => from_options(options, &bootstrap, "UNSTUCK_BOOTSTRAP_SERVERS", environment),
-        (None, None) => Err(ConfigError::new(
+        (Some(_), None, Some(_)) => Err(ConfigError::new(
+            "both UNSTUCK_CONFIG and UNSTUCK_COMMAND_CONFIG are set",
+            "The file may describe several clusters, so it would not be clear which one the login is for.",
+            "Unset one of them; in the file it is command_config = \"…\" of the cluster's table.",
+        )),
+        (Some(path), None, None) => from_file(options, &PathBuf::from(path), environment),
+        (None, Some(bootstrap), _) => {
+            from_options(options, Some((&bootstrap, "UNSTUCK_BOOTSTRAP_SERVERS")), environment)
+        }
+        (None, None, Some(_)) => from_options(options, None, environment),
+        (None, None, None) => Err(ConfigError::new(
             "no Kafka cluster is named",
             "Unstuck has to know at least one broker to ask.",
             "Add --bootstrap-servers HOST:PORT (what your consumers have as bootstrap.servers), \
@@ -161,10 +198,16 @@ pub fn clusters(options: &ClusterOptions, environment: &Environment) -> Result<C
     }
 }
 
-fn from_file(options: &ClusterOptions, path: &std::path::Path) -> Result<Clusters, ConfigError> {
-    for (given, option) in
-        [(!options.broker_addresses.is_empty(), "--broker-address"), (!options.properties.is_empty(), "--property")]
-    {
+fn from_file(
+    options: &ClusterOptions,
+    path: &std::path::Path,
+    environment: &Environment,
+) -> Result<Clusters, ConfigError> {
+    for (given, option) in [
+        (!options.broker_addresses.is_empty(), "--broker-address"),
+        (!options.properties.is_empty(), "--property"),
+        (options.command_config.is_some(), "--command-config"),
+    ] {
         if given {
             return Err(ConfigError::new(
                 format!("{option} does not go together with a configuration file"),
@@ -180,10 +223,11 @@ fn from_file(options: &ClusterOptions, path: &std::path::Path) -> Result<Cluster
             "Check the path and its permissions; docs/configuration.md has an example.",
         )
     })?;
-    let mut read = file::parse(&text, &path.display().to_string())?;
+    let mut read = file::parse(&text, &path.display().to_string(), environment)?;
     if let Some(wanted) = &options.cluster_name {
         let names: Vec<String> = read.clusters.iter().map(|cluster| cluster.name.clone()).collect();
         read.clusters.retain(|cluster| cluster.name == *wanted);
+        read.origins.retain(|cluster, _| cluster == wanted);
         if read.clusters.is_empty() {
             return Err(ConfigError::new(
                 format!("{} has no cluster named {wanted:?}", path.display()),
@@ -198,22 +242,28 @@ fn from_file(options: &ClusterOptions, path: &std::path::Path) -> Result<Cluster
 
 fn from_options(
     options: &ClusterOptions,
-    bootstrap: &str,
-    origin: &str,
+    bootstrap: Option<(&str, &str)>,
     environment: &Environment,
 ) -> Result<Clusters, ConfigError> {
-    let name = match &options.cluster_name {
-        Some(name) => name.clone(),
-        None => environment.get("UNSTUCK_CLUSTER_NAME").unwrap_or_else(|| DEFAULT_CLUSTER_NAME.to_owned()),
+    let (name, name_place) = match (&options.cluster_name, environment.get("UNSTUCK_CLUSTER_NAME")) {
+        (Some(name), _) => (name.clone(), "the command line"),
+        (None, Some(name)) => (name, "UNSTUCK_CLUSTER_NAME"),
+        (None, None) => (DEFAULT_CLUSTER_NAME.to_owned(), "the default"),
     };
     check_cluster_name(&name, "the cluster name")?;
-    let bootstrap = address::parse_bootstrap_list(bootstrap, origin)?;
-    let mut cluster = ClusterConfig::new(name, bootstrap);
-    let overrides = if options.broker_addresses.is_empty() {
+    let mut cluster = ClusterConfig::new(name.clone(), Vec::new());
+    let mut draft = Draft::default();
+    draft.origins.setting("name", &name, name_place);
+    if let Some((bootstrap, origin)) = bootstrap {
+        cluster.bootstrap = address::parse_bootstrap_list(bootstrap, origin)?;
+        draft.origins.setting("bootstrap_servers", cluster.bootstrap.join(","), origin);
+    }
+    let (overrides, origin) = if options.broker_addresses.is_empty() {
         let listed = environment.get("UNSTUCK_BROKER_ADDRESSES").unwrap_or_default();
-        listed.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
+        let listed = listed.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect();
+        (listed, "UNSTUCK_BROKER_ADDRESSES")
     } else {
-        options.broker_addresses.clone()
+        (options.broker_addresses.clone(), "--broker-address")
     };
     for text in overrides {
         let (broker, address) = address::parse_override(&text)?;
@@ -225,6 +275,19 @@ fn from_options(
             ));
         }
     }
+    if !cluster.broker_addresses.is_empty() {
+        draft.origins.setting("broker_addresses", shown(&cluster.broker_addresses), origin);
+    }
+    let client = match (&options.command_config, environment.get("UNSTUCK_COMMAND_CONFIG")) {
+        (Some(path), _) => Some((path.clone(), "--command-config")),
+        (None, Some(path)) => Some((PathBuf::from(path), "UNSTUCK_COMMAND_CONFIG")),
+        (None, None) => None,
+    };
+    let mut of_client = None;
+    if let Some((path, origin)) = &client {
+        draft.origins.setting("command_config", path.display().to_string(), *origin);
+        of_client = security::read_client_properties(path, environment, &mut draft)?;
+    }
     for text in &options.properties {
         let Some((key, value)) = text.split_once('=') else {
             return Err(ConfigError::new(
@@ -233,10 +296,42 @@ fn from_options(
                 "For example: --property security.protocol=SASL_SSL",
             ));
         };
-        check_property(key, "--property")?;
-        cluster.properties.insert(key.to_owned(), value.to_owned());
+        let properties = &mut cluster.properties;
+        security::take_librdkafka(key, value, "--property", Given::OnCommandLine, &mut draft, properties)?;
     }
-    Ok(Clusters { clusters: vec![cluster], listen: None, store: store::InFile::default() })
+    bootstrap_of_client(&mut cluster, of_client, &mut draft.origins)?;
+    if let (Some((path, _)), []) = (&client, cluster.bootstrap.as_slice()) {
+        return Err(ConfigError::new(
+            format!("{} has no bootstrap.servers, and no --bootstrap-servers is given", path.display()),
+            "Unstuck has to know at least one broker to ask.",
+            "Add --bootstrap-servers HOST:PORT, as Kafka's own tools want it too.",
+        ));
+    }
+    let (security, origins) = draft.finish(&name, &cluster.bootstrap, environment)?;
+    cluster.security = security;
+    Ok(Clusters { clusters: vec![cluster], origins: BTreeMap::from([(name, origins)]), ..Clusters::default() })
+}
+
+/// `bootstrap.servers` of a client's configuration counts where none are given otherwise.
+fn bootstrap_of_client(
+    cluster: &mut ClusterConfig,
+    of_client: Option<Placed<String>>,
+    origins: &mut Origins,
+) -> Result<(), ConfigError> {
+    let Some(Placed { value, place }) = of_client else { return Ok(()) };
+    if cluster.bootstrap.is_empty() {
+        cluster.bootstrap = address::parse_bootstrap_list(&value, &place)?;
+        origins.setting("bootstrap_servers", cluster.bootstrap.join(","), place);
+    } else {
+        origins.ignore("bootstrap.servers", place, "other bootstrap servers are given");
+    }
+    Ok(())
+}
+
+/// Overrides of addresses, as they are shown.
+fn shown(addresses: &BrokerAddresses) -> String {
+    let each: Vec<String> = addresses.iter().map(|(broker, address)| format!("{broker}={address}")).collect();
+    each.join(",")
 }
 
 /// A name goes into page addresses and log lines, so it is kept to what needs no escaping there.

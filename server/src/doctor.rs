@@ -13,9 +13,9 @@ use unstuck_kafka::{Collector, DetailError};
 
 use crate::cli::{ClusterArgs, Failure, LogArgs, seconds};
 use crate::config::{self, ClusterOptions, Environment};
-use crate::logs;
 use crate::lookup::{end_of_output, json};
 use crate::one_look::{Look, only};
+use crate::{config_check, logs};
 
 /// A right is missing without which there is no verdict on groups.
 const EXIT_MISSING: u8 = 1;
@@ -73,7 +73,7 @@ struct Answer<'a> {
 
 pub(crate) async fn run(arguments: DoctorArgs, environment: Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "error", &environment)?;
-    let clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+    let clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
     let cluster = only(clusters, "Rights are those of one account on one cluster.")?;
     let look = Look::at(cluster, arguments.timeout).await?;
     let inside = look_inside(&look.collector, &look.published).await;

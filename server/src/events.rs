@@ -57,27 +57,49 @@ pub(crate) struct Live {
 
 /// The stream: at once the newest value of each cluster (or of `?cluster=` alone), then each that follows.
 pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+    // Before the clusters are listed, so that none is missed that comes meanwhile.
+    let changes = live.watched.generation();
     let mut clusters = live.watched.receivers();
+    let mut only = false;
     for (name, value) in pairs(query.unwrap_or_default().as_bytes())? {
         match name.as_str() {
-            "cluster" if live.watched.newest(&value).is_some() => clusters.retain(|cluster, _| *cluster == value),
-            "cluster" => return Err(Problem::unknown_cluster(&value, &live.watched.names())),
+            "cluster" if live.watched.newest(&value).is_some() => {
+                only = true;
+                clusters.retain(|cluster, _| *cluster == value);
+            }
+            "cluster" => return Err(live.watched.unknown(&value)),
             _ => return Err(Problem::unknown_parameter(&name, &["cluster"])),
         }
     }
     let drill = live.watched.drill().map(|drill| drill.changes());
+    let joining = (!only).then(|| Joining { changes, watched: live.watched });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
     let mut response =
-        Sse::new(stream(clusters, drill, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
+        Sse::new(stream(clusters, joining, drill, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
     // nginx would hold events back in its buffer.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
+/// One cluster that a client follows, by its name.
+struct Follows {
+    name: String,
+    published: watch::Receiver<Arc<Published>>,
+    told: Option<Seq>,
+}
+
+/// Where clusters come from that are looked at from now on.
+struct Joining {
+    watched: Arc<Watched>,
+    changes: watch::Receiver<u64>,
+}
+
 /// What one client follows: a receiver for each cluster, and the publication that was told of last.
 struct Following {
-    clusters: Vec<(watch::Receiver<Arc<Published>>, Option<Seq>)>,
+    clusters: Vec<Follows>,
+    /// For whoever follows all clusters, those to come too.
+    joining: Option<Joining>,
     waiting: VecDeque<Arc<Published>>,
     /// What happens in the drill, if there is one, and what was told of it last.
     drill: Option<watch::Receiver<u64>>,
@@ -87,12 +109,15 @@ struct Following {
 
 fn stream(
     clusters: BTreeMap<String, watch::Receiver<Arc<Published>>>,
+    joining: Option<Joining>,
     drill: Option<watch::Receiver<u64>>,
     build: Arc<str>,
     shutdown: CancellationToken,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    let clusters = clusters.into_values().map(|receiver| (receiver, None)).collect();
-    let start = Following { clusters, waiting: VecDeque::new(), drill, drill_told: None, not_before: Instant::now() };
+    let follows = |(name, published)| Follows { name, published, told: None };
+    let clusters = clusters.into_iter().map(follows).collect();
+    let (waiting, not_before) = (VecDeque::new(), Instant::now());
+    let start = Following { clusters, joining, waiting, drill, drill_told: None, not_before };
     futures::stream::unfold(start, move |mut following| {
         let (build, shutdown) = (Arc::clone(&build), shutdown.clone());
         async move {
@@ -116,8 +141,9 @@ impl Following {
             tokio::time::sleep_until(self.not_before).await;
             let drill = self.drill.as_mut().map(|changes| *changes.borrow_and_update());
             let drill_moved = std::mem::replace(&mut self.drill_told, drill) != drill;
-            for (receiver, told) in &mut self.clusters {
-                let newest = Arc::clone(&receiver.borrow_and_update());
+            self.join();
+            for Follows { published, told, .. } in &mut self.clusters {
+                let newest = Arc::clone(&published.borrow_and_update());
                 if drill_moved || told.as_ref() != Some(&newest.seq) {
                     *told = Some(newest.seq.clone());
                     self.waiting.push_back(newest);
@@ -125,10 +151,17 @@ impl Following {
             }
             if self.waiting.is_empty() {
                 let changes: Vec<_> =
-                    self.clusters.iter_mut().map(|(receiver, _)| Box::pin(receiver.changed())).collect();
+                    self.clusters.iter_mut().map(|follows| Box::pin(follows.published.changed())).collect();
                 if changes.is_empty() {
                     return None;
                 }
+                let joined = async {
+                    let Some(joining) = &mut self.joining else { return std::future::pending().await };
+                    if joining.changes.changed().await.is_err() {
+                        std::future::pending().await
+                    }
+                    joining.changes.mark_changed();
+                };
                 let drill = async {
                     let Some(drill) = &mut self.drill else { return std::future::pending().await };
                     if drill.changed().await.is_err() {
@@ -139,6 +172,7 @@ impl Following {
                 let ended = tokio::select! {
                     (change, which, _) = futures::future::select_all(changes) => change.is_err().then_some(which),
                     () = drill => None,
+                    () = joined => None,
                 };
                 if let Some(ended) = ended {
                     // Nothing more will come of this cluster; the others go on.
@@ -146,6 +180,22 @@ impl Following {
                 }
             } else {
                 self.not_before = Instant::now() + THROTTLE;
+            }
+        }
+    }
+}
+
+impl Following {
+    /// Takes in the clusters that are looked at since.
+    fn join(&mut self) {
+        let Some(joining) = self.joining.as_mut().filter(|joining| joining.changes.has_changed().unwrap_or(false))
+        else {
+            return;
+        };
+        joining.changes.mark_unchanged();
+        for (name, published) in joining.watched.receivers() {
+            if !self.clusters.iter().any(|follows| follows.name == name && follows.published.same_channel(&published)) {
+                self.clusters.push(Follows { name, published, told: None });
             }
         }
     }

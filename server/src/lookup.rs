@@ -18,7 +18,7 @@ use unstuck_kafka::{ClusterConfig, Collector};
 
 use crate::cli::{EXIT_SOFTWARE, Failure, LookupArgs};
 use crate::config::{self, Environment};
-use crate::{logs, poller, text};
+use crate::{config_check, logs, poller, text};
 
 pub(crate) use detail::Told;
 pub(crate) use remote::{base_url, plan as remote_plan, words};
@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: LookupArgs, environment: Environment) -> Resu
     let answer = match &arguments.server {
         Some(server) => remote::ask(server, arguments.cluster.as_deref(), &wanted, arguments.timeout, colours).await?,
         None => {
-            let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+            let mut clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
             let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
             match (clusters.pop(), names.len()) {
                 (Some(cluster), 1) => look(cluster, &wanted, arguments.timeout, arguments.detail, colours).await?,

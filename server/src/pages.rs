@@ -107,7 +107,7 @@ async fn find(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
     let body = read_body(body, BODY_LIMIT)?;
-    let published = watched.newest(&cluster).ok_or_else(|| Problem::unknown_cluster(&cluster, &watched.names()))?;
+    let published = watched.newest(&cluster).ok_or_else(|| watched.unknown(&cluster))?;
     let fields = pairs(&body)?;
     let field = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
     let pasted = field("group").ok_or_else(Problem::no_group)?;

@@ -10,7 +10,7 @@ use crate::cli::{EXIT_SOFTWARE, Failure, PlanArgs};
 use crate::config::{self, Environment};
 use crate::lookup::{end_of_output, json, remote_plan};
 use crate::one_look::{Look, only};
-use crate::{logs, text};
+use crate::{config_check, logs, text};
 
 /// There is nothing to do, or a plan would be wrong now.
 const EXIT_REFUSED: u8 = 1;
@@ -21,7 +21,7 @@ pub(crate) async fn run(arguments: PlanArgs, environment: Environment) -> Result
     let planned = match &arguments.server {
         Some(server) => remote_plan(server, arguments.cluster.as_deref(), wish, arguments.timeout).await?,
         None => {
-            let clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+            let clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
             let cluster = only(clusters, "A plan is about one.")?;
             Look::at(cluster, arguments.timeout).await?.end().await.plan(wish)
         }

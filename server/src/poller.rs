@@ -2,8 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -27,6 +27,13 @@ const PAUSE_AFTER_PANIC: Duration = Duration::from_secs(1);
 /// How long a collector may take to end its tasks.
 const COLLECTOR_SHUTDOWN: Duration = Duration::from_millis(300);
 
+/// How long a new look may take to begin, after the configuration of a cluster changed, before what it shows is published
+/// although it is incomplete.
+const BEGINNING: Duration = Duration::from_secs(15);
+
+/// The collector that looks now. Weak: a request under way must not keep it from ending.
+type Current = Arc<Mutex<Weak<Collector>>>;
+
 /// A name of this run that no other run has; see [`Seq`].
 #[must_use]
 pub fn boot_id() -> String {
@@ -43,6 +50,20 @@ pub fn watch_cluster(
     shutdown: &CancellationToken,
     keeper: Option<&Arc<Keeper>>,
 ) -> WatchedCluster {
+    let (_never, config) = watch::channel(config);
+    watch_changing(config, boot, tasks, shutdown, keeper)
+}
+
+/// The same for a cluster whose configuration may change. Another collector looks then; what is known stays, and what the
+/// old one saw is published until the new one has looked once.
+pub(crate) fn watch_changing(
+    mut configs: watch::Receiver<ClusterConfig>,
+    boot: &str,
+    tasks: &TaskTracker,
+    shutdown: &CancellationToken,
+    keeper: Option<&Arc<Keeper>>,
+) -> WatchedCluster {
+    let config = configs.borrow_and_update().clone();
     let cluster = config.name.clone();
     let inbox = Inbox::default();
     let collector = Arc::new(Collector::start(config));
@@ -52,13 +73,13 @@ pub fn watch_cluster(
     let begun = next_value(seq, Arc::clone(&first), Memory::new(first.taken_at), Timestamp::now());
     let (publish, published) = watch::channel(Arc::new(begun));
     let settled = Arc::new(AtomicBool::new(Collector::settled(&first)));
-    // Weak: a request under way must not keep the collector from ending.
-    let (for_groups, for_transactions) = (Arc::downgrade(&collector), Arc::downgrade(&collector));
+    let current: Current = Arc::new(Mutex::new(Arc::downgrade(&collector)));
+    let (for_groups, for_transactions) = (Arc::clone(&current), Arc::clone(&current));
     let for_members = inbox.clone();
     let ask_detail = Arc::new(move |group: GroupId, coordinator| {
-        let (collector, inbox) = (for_groups.clone(), for_members.clone());
+        let (collector, inbox) = (now(&for_groups), for_members.clone());
         async move {
-            let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
+            let collector = collector.ok_or("Unstuck no longer looks at this cluster")?;
             let asked = collector.group_detail(&group, coordinator, DETAIL_DEADLINE).await;
             let detail = asked.map_err(|error| error.to_string())?;
             inbox.put_members(group, &detail);
@@ -67,9 +88,9 @@ pub fn watch_cluster(
         .boxed()
     });
     let ask_transaction = Arc::new(move |id, coordinator| {
-        let collector = for_transactions.clone();
+        let collector = now(&for_transactions);
         async move {
-            let collector = collector.upgrade().ok_or("Unstuck is shutting down")?;
+            let collector = collector.ok_or("Unstuck no longer looks at this cluster")?;
             let asked = collector.transaction_detail(&id, coordinator, DETAIL_DEADLINE).await;
             asked.map_err(|error| error.to_string())
         }
@@ -91,17 +112,66 @@ pub fn watch_cluster(
     });
     let (shutdown, watched_settled) = (shutdown.clone(), Arc::clone(&settled));
     tasks.spawn(async move {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = publish_for_ever(&mut snapshots, &publish, &settled, &inbox) => {}
+        let mut collector = collector;
+        loop {
+            let config = tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = publish_for_ever(&mut snapshots, &publish, &settled, &inbox) => break,
+                config = changed(&mut configs) => config,
+            };
+            let next = Arc::new(Collector::start(config));
+            let mut seen = next.snapshots();
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = publish_for_ever(&mut snapshots, &publish, &settled, &inbox) => {}
+                _ = tokio::time::timeout(BEGINNING, looked_once(&mut seen)) => {}
+            }
+            *current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&next);
+            end(std::mem::replace(&mut collector, next)).await;
+            settled.store(Collector::settled(&seen.borrow()), Ordering::Relaxed);
+            snapshots = seen;
+            snapshots.mark_changed();
         }
-        if let Some(collector) = Arc::into_inner(collector)
-            && tokio::time::timeout(COLLECTOR_SHUTDOWN, collector.shutdown()).await.is_err()
-        {
-            tracing::debug!("a collector did not end in time");
-        }
+        end(collector).await;
+        // Open pages ask again, and are told what became of the cluster.
+        publish.send_modify(|last| {
+            let Published { seq, snapshot, report, memory } = (**last).clone();
+            *last = Arc::new(Published { seq: Seq { n: seq.n + 1, ..seq }, snapshot, report, memory });
+        });
     });
     WatchedCluster { published, settled: watched_settled, ask_detail, ask_transaction, recording }
+}
+
+/// The collector that looks now; `None` when looking has ended.
+fn now(current: &Current) -> Option<Arc<Collector>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+}
+
+/// Waits for another configuration.
+async fn changed(configs: &mut watch::Receiver<ClusterConfig>) -> ClusterConfig {
+    if configs.changed().await.is_err() {
+        // It is the last one.
+        std::future::pending::<()>().await;
+    }
+    configs.borrow_and_update().clone()
+}
+
+/// Waits until a collector has tried every broker.
+async fn looked_once(snapshots: &mut watch::Receiver<Arc<Snapshot>>) {
+    while !Collector::settled(&snapshots.borrow_and_update()) {
+        if snapshots.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Ends a collector, unless a request under way still has it: it ends with that.
+async fn end(collector: Arc<Collector>) {
+    if let Some(collector) = Arc::into_inner(collector)
+        && tokio::time::timeout(COLLECTOR_SHUTDOWN, collector.shutdown()).await.is_err()
+    {
+        tracing::debug!("a collector did not end in time");
+    }
 }
 
 /// Publishes until the collector ends. A panic is logged, and looking goes on from what was published last:

@@ -45,10 +45,11 @@ impl Problem {
         self
     }
 
-    /// No cluster of that name.
+    /// No cluster of that name; `ended` says why not any more, if there was one.
     #[must_use]
-    pub fn unknown_cluster(asked: &str, known: &[&str]) -> Self {
+    pub fn unknown_cluster(asked: &str, known: &[String], ended: Option<&str>) -> Self {
         let detail = format!("There is no cluster named \"{}\".", visible(asked));
+        let detail = ended.map_or_else(|| detail.clone(), |ended| format!("{detail} {ended}"));
         let advice = format!("Known clusters: {}.", known.join(", "));
         Self::new(StatusCode::NOT_FOUND, "unknown-cluster", "Unknown cluster", detail, advice).allowing(known)
     }
@@ -361,7 +362,7 @@ impl Problem {
 
     /// The first look at some clusters is not complete.
     #[must_use]
-    pub fn not_ready(waiting: &[&str]) -> Self {
+    pub fn not_ready(waiting: &[String]) -> Self {
         let detail = format!("The first look is not complete for: {}.", waiting.join(", "));
         let advice = "Ask again in a second. Reports are served already, and say what is not known yet.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", "Not ready", detail, advice)

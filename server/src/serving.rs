@@ -24,6 +24,7 @@ use crate::events::{self, Live};
 use crate::incidents::archive::Archive;
 use crate::problem::Problem;
 use crate::record::Keeper;
+use crate::reload::{Again, Lookings};
 use crate::replay::Player;
 use crate::same_site::OnLoopback;
 use crate::watched::{Watched, WatchedCluster};
@@ -50,9 +51,27 @@ const LAST_TASKS: Duration = Duration::from_millis(400);
 /// # Errors
 /// The listener failed, or a newer Unstuck wrote the store.
 pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
+    serve_changing(config, listener, shutdown, None).await
+}
+
+/// The same; the configuration is read again whenever that is asked for.
+///
+/// # Errors
+/// As [`serve`].
+pub(crate) async fn serve_changing(
+    config: Config,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+    again: Option<Again>,
+) -> Result<(), ServeError> {
     let running = Running::new(&shutdown);
-    let keeper = running.keeper(config.store).await?;
-    let watched = Watched::new(running.watch(config.clusters, keeper.as_ref())).with_keeper(keeper);
+    let keeper = running.keeper(config.store.clone()).await?;
+    let watched = Arc::new(Watched::new(BTreeMap::new()).with_keeper(keeper.clone()));
+    let lookings = Lookings::begin(config, &watched, running.tasks.clone(), running.stop.clone(), keeper);
+    if let Some(again) = again {
+        let stop = running.stop.clone();
+        running.tasks.spawn(lookings.follow(again, stop));
+    }
     running.app(watched, listener).await
 }
 
@@ -145,12 +164,12 @@ impl Running {
         clusters.into_iter().map(watch).collect()
     }
 
-    async fn app(self, watched: Watched, listener: TcpListener) -> Result<(), ServeError> {
+    async fn app(self, watched: impl Into<Arc<Watched>>, listener: TcpListener) -> Result<(), ServeError> {
         let bundle = Bundle::embedded();
         if !bundle.present {
             tracing::warn!("built without the front-end bundle: pages are complete, but do not update by themselves");
         }
-        let app = router(Arc::new(watched), &bundle, self.stop.clone());
+        let app = router(watched.into(), &bundle, self.stop.clone());
         Ok(self.answer(app, listener).await?)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -18,6 +18,7 @@ use unstuck_store::Store;
 
 use crate::drill;
 use crate::incidents;
+use crate::problem::Problem;
 use crate::record::{Keeper, Recording, RecordingOf};
 use crate::replay::Player;
 use crate::traces::Traces;
@@ -49,9 +50,13 @@ pub struct WatchedCluster {
     pub recording: Option<watch::Receiver<RecordingOf>>,
 }
 
-/// All clusters of this run, by name.
+/// All clusters of this run, by name. They come and go when the configuration is read again.
 pub struct Watched {
-    clusters: BTreeMap<String, WatchedCluster>,
+    clusters: RwLock<BTreeMap<String, WatchedCluster>>,
+    /// Clusters that were looked at once, and until when.
+    ended: Mutex<BTreeMap<String, Timestamp>>,
+    /// Another number whenever a cluster has come or gone.
+    generation: watch::Sender<u64>,
     /// Pasted ids that do not fit a URL, newest last.
     long_ids: Mutex<VecDeque<GroupId>>,
     drill: Option<Arc<Drill>>,
@@ -68,7 +73,9 @@ impl Watched {
     #[must_use]
     pub fn new(clusters: BTreeMap<String, WatchedCluster>) -> Self {
         Self {
-            clusters,
+            clusters: RwLock::new(clusters),
+            ended: Mutex::default(),
+            generation: watch::Sender::new(0),
             long_ids: Mutex::default(),
             drill: None,
             traces: Traces::default(),
@@ -101,15 +108,52 @@ impl Watched {
         self.keeper.as_ref()
     }
 
+    /// What is known of a cluster here, at this moment.
+    fn get(&self, cluster: &str) -> Option<WatchedCluster> {
+        self.clusters.read().unwrap_or_else(PoisonError::into_inner).get(cluster).cloned()
+    }
+
+    /// All of them, at this moment.
+    fn all(&self) -> BTreeMap<String, WatchedCluster> {
+        self.clusters.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins to show a cluster.
+    pub(crate) fn begin(&self, cluster: String, watched: WatchedCluster) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).remove(&cluster);
+        self.clusters.write().unwrap_or_else(PoisonError::into_inner).insert(cluster, watched);
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// No longer shows a cluster; its pages say so.
+    pub(crate) fn end(&self, cluster: &str, at: Timestamp) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.to_owned(), at);
+        self.clusters.write().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Changes whenever a cluster has come or gone.
+    pub(crate) fn generation(&self) -> watch::Receiver<u64> {
+        self.generation.subscribe()
+    }
+
+    /// The problem that there is no such cluster, or no longer.
+    pub(crate) fn unknown(&self, cluster: &str) -> Problem {
+        Problem::unknown_cluster(cluster, &self.names(), self.no_longer(cluster).as_deref())
+    }
+
     /// Under which name a cluster is kept.
     pub(crate) fn kept_as(&self, cluster: &str) -> Option<String> {
-        let recording = self.clusters.get(cluster)?.recording.as_ref()?;
-        Some(recording.borrow().key.clone())
+        let recording = self.get(cluster)?.recording?;
+        let key = recording.borrow().key.clone();
+        Some(key)
     }
 
     /// How recording a cluster stands; `None` if nothing is recorded.
     pub(crate) fn recording(&self, cluster: &str) -> Option<Recording> {
-        Some(self.clusters.get(cluster)?.recording.as_ref()?.borrow().recording.clone())
+        let recording = self.get(cluster)?.recording?;
+        let now = recording.borrow().recording.clone();
+        Some(now)
     }
 
     /// With what outlives a restart: history and incidents can be read.
@@ -131,27 +175,27 @@ impl Watched {
 
     /// The names, in order.
     #[must_use]
-    pub fn names(&self) -> Vec<&str> {
-        self.clusters.keys().map(String::as_str).collect()
+    pub fn names(&self) -> Vec<String> {
+        self.all().into_keys().collect()
     }
 
     /// What was published last about a cluster.
     #[must_use]
     pub fn newest(&self, cluster: &str) -> Option<Arc<Published>> {
-        self.clusters.get(cluster).map(|watched| Arc::clone(&watched.published.borrow()))
+        self.get(cluster).map(|watched| Arc::clone(&watched.published.borrow()))
     }
 
     /// Receivers of what is published from now on, by cluster name.
     #[must_use]
     pub fn receivers(&self) -> BTreeMap<String, watch::Receiver<Arc<Published>>> {
-        self.clusters.iter().map(|(name, watched)| (name.clone(), watched.published.clone())).collect()
+        self.all().into_iter().map(|(name, watched)| (name, watched.published)).collect()
     }
 
     /// Clusters whose first look is not complete yet.
     #[must_use]
-    pub fn not_settled(&self) -> Vec<&str> {
-        let waiting = self.clusters.iter().filter(|(_, watched)| !watched.settled.load(Ordering::Relaxed));
-        waiting.map(|(name, _)| name.as_str()).collect()
+    pub fn not_settled(&self) -> Vec<String> {
+        let waiting = self.all().into_iter().filter(|(_, watched)| !watched.settled.load(Ordering::Relaxed));
+        waiting.map(|(name, _)| name).collect()
     }
 
     /// Remembers an id that does not fit a URL, so that its digest leads back to it. The oldest ones make room.
@@ -167,11 +211,17 @@ impl Watched {
 
 impl Source for Watched {
     fn clusters(&self) -> Vec<Arc<Published>> {
-        self.clusters.values().map(|watched| Arc::clone(&watched.published.borrow())).collect()
+        self.all().values().map(|watched| Arc::clone(&watched.published.borrow())).collect()
     }
 
     fn published(&self, cluster: &str) -> Option<Arc<Published>> {
         self.newest(cluster)
+    }
+
+    fn no_longer(&self, cluster: &str) -> Option<String> {
+        let at = *self.ended.lock().unwrap_or_else(PoisonError::into_inner).get(cluster)?;
+        let at = unstuck_diagnosis::time::at(at, Timestamp::now());
+        Some(format!("It was taken out of the configuration, and not looked at since {at}."))
     }
 
     fn drill(&self) -> Option<DrillState> {
@@ -186,7 +236,7 @@ impl Source for Watched {
     }
 
     fn group_detail(&self, cluster: &str, group: &GroupId) -> BoxFuture<'_, Result<GroupDetail, String>> {
-        let Some(watched) = self.clusters.get(cluster) else {
+        let Some(watched) = self.get(cluster) else {
             return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
         };
         let newest = Arc::clone(&watched.published.borrow());
@@ -206,7 +256,7 @@ impl Source for Watched {
     }
 
     fn transaction_detail(&self, cluster: &str, id: &GroupId) -> BoxFuture<'_, Result<TransactionDetail, String>> {
-        let Some(watched) = self.clusters.get(cluster) else {
+        let Some(watched) = self.get(cluster) else {
             return futures::future::ready(Err(format!("there is no cluster named {cluster}"))).boxed();
         };
         let newest = Arc::clone(&watched.published.borrow());

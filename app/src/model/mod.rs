@@ -240,17 +240,20 @@ impl Evidence {
     }
 }
 
-/// A cluster that is not configured.
+/// A cluster that is not configured, or no longer.
 #[cfg(feature = "ssr")]
-pub(crate) fn no_cluster<T>(cluster: &str, all: &[std::sync::Arc<Published>]) -> Found<T> {
+pub(crate) fn no_cluster<T>(cluster: &str, source: &dyn crate::Source) -> Found<T> {
+    let all = source.clusters();
+    let sentence = if all.is_empty() { "No cluster is configured." } else { "Unstuck looks at these clusters:" };
+    let name = unstuck_diagnosis::visible(cluster);
+    let (heading, sentence) = match source.no_longer(cluster) {
+        Some(ended) => (format!("“{name}” is no longer looked at"), format!("{ended} {sentence}")),
+        None => (format!("There is no cluster named “{name}” here"), sentence.to_owned()),
+    };
     Found::Missing(Missing {
         seqs: Seqs::new(),
-        heading: format!("There is no cluster named “{}” here", unstuck_diagnosis::visible(cluster)),
-        sentence: if all.is_empty() {
-            "No cluster is configured.".to_owned()
-        } else {
-            "Unstuck looks at these clusters:".to_owned()
-        },
+        heading,
+        sentence,
         links: all
             .iter()
             .map(|published| {

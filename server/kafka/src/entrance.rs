@@ -45,7 +45,9 @@ impl Entrance {
     /// so ask only where nothing has worked.
     pub(crate) async fn explain(&self, error: &WireError, address: &str, deadline: Duration) -> Why {
         match error {
-            WireError::Closed if !self.tls && speaks_tls(self.plain.as_ref(), address, deadline).await => Why::SpeaksTls,
+            WireError::Closed if !self.tls && speaks_tls(self.plain.as_ref(), address, deadline).await => {
+                Why::SpeaksTls
+            }
             WireError::Closed | WireError::NotTls if self.tls => match self.in_plaintext(address, deadline).await {
                 Ok(()) => Why::SpeaksPlaintext,
                 Err(WireError::SpeaksHttp) => Why::SpeaksHttp,

@@ -6,13 +6,23 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use unstuck_kafka::ClusterConfig;
 
+use super::origin::Origins;
+use super::security::{self, Draft, Given};
 use super::store::InFile;
-use super::{BrokerAddresses, Clusters, ConfigError, address, check_cluster_name, check_property, did_you_mean};
+use super::{BrokerAddresses, Clusters, ConfigError, Environment, address, check_cluster_name, did_you_mean};
 
 const TOP_KEYS: [&str; 3] = ["clusters", "listen", "store"];
 const STORE_KEYS: [&str; 4] = ["incident_settles_after_s", "keep_groups_days", "keep_history_days", "place"];
-const CLUSTER_KEYS: [&str; 5] =
-    ["bootstrap_servers", "broker_addresses", "canary_prefix", "properties", "request_timeout_ms"];
+const CLUSTER_KEYS: [&str; 8] = [
+    "bootstrap_servers",
+    "broker_addresses",
+    "canary_prefix",
+    "command_config",
+    "properties",
+    "request_timeout_ms",
+    "sasl",
+    "tls",
+];
 /// Below that every broker looks silent; above it a dead one is noticed too late to be of use.
 const REQUEST_TIMEOUT_MS: std::ops::RangeInclusive<i64> = 50..=60_000;
 /// How long an incident may have to be calm, in seconds: from what a rolling restart takes to a day.
@@ -24,8 +34,8 @@ const CANARY_PREFIX_BYTES: usize = 200;
 
 type Value<'a, 'i> = &'a Spanned<DeValue<'i>>;
 
-/// Reads the file's text; `name` is how messages call the file.
-pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
+/// Reads the file's text; `name` is how messages call the file. Variables are those that the file names.
+pub(super) fn parse(text: &str, name: &str, environment: &Environment) -> Result<Clusters, ConfigError> {
     let source = Source { text, name };
     let document = DeTable::parse(text).map_err(|error| {
         ConfigError::new(
@@ -34,13 +44,14 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
             "Strings stand in double quotes; docs/configuration.md has an example.",
         )
     })?;
-    let mut read = Clusters { clusters: Vec::new(), listen: None, store: InFile::default() };
+    let mut read = Clusters::default();
     let mut tables = None;
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
             "listen" => {
                 let text = source.string(value, "listen", "\"127.0.0.1:8080\"")?;
-                read.listen = Some(address::parse_listen(text, &format!("{}: listen", source.place_of(value)))?);
+                let place = format!("{}: listen", source.place_of(value));
+                read.listen = Some((address::parse_listen(text, &place)?, place));
             }
             "store" => read.store = source.store(value)?,
             "clusters" => tables = Some(source.table(value, "clusters")?),
@@ -50,7 +61,9 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
     for (key, value) in tables.into_iter().flatten() {
         let cluster = key.get_ref().as_ref();
         check_cluster_name(cluster, &format!("{}: the cluster name", source.place(key.span().start)))?;
-        read.clusters.push(source.cluster(cluster, value)?);
+        let (read_cluster, origins) = source.cluster(cluster, value, environment)?;
+        read.clusters.push(read_cluster);
+        read.origins.insert(cluster.to_owned(), origins);
     }
     if read.clusters.is_empty() {
         return Err(ConfigError::new(
@@ -68,7 +81,8 @@ fn number(value: Value<'_, '_>) -> Option<u64> {
     u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-struct Source<'a> {
+/// The file, for errors.
+pub(super) struct Source<'a> {
     text: &'a str,
     name: &'a str,
 }
@@ -79,11 +93,11 @@ impl Source<'_> {
         format!("{} line {}", self.name, before.iter().filter(|byte| **byte == b'\n').count() + 1)
     }
 
-    fn place_of<T>(&self, value: &Spanned<T>) -> String {
+    pub(super) fn place_of<T>(&self, value: &Spanned<T>) -> String {
         self.place(value.span().start)
     }
 
-    fn unknown_key<T>(&self, at: &Spanned<T>, key: &str, known: &[&str], table: &str) -> ConfigError {
+    pub(super) fn unknown_key<T>(&self, at: &Spanned<T>, key: &str, known: &[&str], table: &str) -> ConfigError {
         ConfigError::new(
             format!("{}: unknown key `{key}` in {table}", self.place_of(at)),
             "A misspelt setting would be ignored silently, so it is refused.",
@@ -91,7 +105,7 @@ impl Source<'_> {
         )
     }
 
-    fn wrong_type(&self, value: Value<'_, '_>, key: &str, example: &str) -> ConfigError {
+    pub(super) fn wrong_type(&self, value: Value<'_, '_>, key: &str, example: &str) -> ConfigError {
         ConfigError::new(
             format!("{}: `{key}` cannot be {} {}", self.place_of(value), article(value), value.get_ref().type_str()),
             "The value is of another kind than this setting has.",
@@ -99,11 +113,11 @@ impl Source<'_> {
         )
     }
 
-    fn string<'v>(&self, value: Value<'v, '_>, key: &str, example: &str) -> Result<&'v str, ConfigError> {
+    pub(super) fn string<'v>(&self, value: Value<'v, '_>, key: &str, example: &str) -> Result<&'v str, ConfigError> {
         value.get_ref().as_str().ok_or_else(|| self.wrong_type(value, key, example))
     }
 
-    fn table<'v, 'i>(&self, value: Value<'v, 'i>, key: &str) -> Result<&'v DeTable<'i>, ConfigError> {
+    pub(super) fn table<'v, 'i>(&self, value: Value<'v, 'i>, key: &str) -> Result<&'v DeTable<'i>, ConfigError> {
         value.get_ref().as_table().ok_or_else(|| self.wrong_type(value, key, "{ … }"))
     }
 
@@ -147,24 +161,45 @@ impl Source<'_> {
         )
     }
 
-    fn cluster(&self, name: &str, value: Value<'_, '_>) -> Result<ClusterConfig, ConfigError> {
+    fn cluster(
+        &self,
+        name: &str,
+        value: Value<'_, '_>,
+        environment: &Environment,
+    ) -> Result<(ClusterConfig, Origins), ConfigError> {
         let place = format!("clusters.{name}");
         let table = self.table(value, &place)?;
         let mut cluster = ClusterConfig::new(name.to_owned(), Vec::new());
+        let mut draft = Draft::default();
+        let mut bootstrap_of_client = None;
         for (key, value) in table {
+            let at = self.place_of(value);
             match key.get_ref().as_ref() {
-                "bootstrap_servers" => cluster.bootstrap = self.bootstrap(value)?,
-                "broker_addresses" => cluster.broker_addresses = self.broker_addresses(value)?,
+                "bootstrap_servers" => {
+                    cluster.bootstrap = self.bootstrap(value)?;
+                    draft.origins.setting("bootstrap_servers", cluster.bootstrap.join(","), at);
+                }
+                "broker_addresses" => {
+                    cluster.broker_addresses = self.broker_addresses(value)?;
+                    draft.origins.setting("broker_addresses", super::shown(&cluster.broker_addresses), at);
+                }
+                "tls" => security::read_tls(self, value, &place, environment, &mut draft)?,
+                "sasl" => security::read_sasl(self, value, &place, environment, &mut draft)?,
+                "command_config" => {
+                    let path = self.string(value, "command_config", "\"/etc/kafka/client.properties\"")?;
+                    draft.origins.setting("command_config", path, at);
+                    bootstrap_of_client = security::read_client_properties(path.as_ref(), environment, &mut draft)?;
+                }
                 "properties" => {
                     for (key, value) in self.table(value, "properties")? {
                         let place = format!("{}: properties", self.place_of(key));
-                        check_property(key.get_ref(), &place)?;
                         let text = match value.get_ref() {
                             DeValue::Integer(number) => number.as_str().to_owned(),
                             DeValue::Boolean(flag) => flag.to_string(),
                             _ => self.string(value, key.get_ref(), "\"SASL_SSL\"")?.to_owned(),
                         };
-                        cluster.properties.insert(key.get_ref().to_string(), text);
+                        let properties = &mut cluster.properties;
+                        security::take_librdkafka(key.get_ref(), &text, &place, Given::InFile, &mut draft, properties)?;
                     }
                 }
                 "canary_prefix" => {
@@ -177,26 +212,16 @@ impl Source<'_> {
                         ));
                     }
                     cluster.canary_prefix = prefix.to_owned();
+                    draft.origins.setting("canary_prefix", prefix, at);
                 }
                 "request_timeout_ms" => {
-                    let number = value.get_ref().as_integer();
-                    let millis = number.and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
-                    match millis {
-                        Some(millis) if REQUEST_TIMEOUT_MS.contains(&millis) => {
-                            cluster.request_timeout = Duration::from_millis(millis.unsigned_abs());
-                        }
-                        _ => {
-                            return Err(ConfigError::new(
-                                format!("{}: request_timeout_ms cannot be used", self.place_of(value)),
-                                "It is how long one request to one broker may take, in milliseconds.",
-                                "Use a whole number from 50 to 60000; 1000 is the default.",
-                            ));
-                        }
-                    }
+                    cluster.request_timeout = self.request_timeout(value)?;
+                    draft.origins.setting("request_timeout_ms", cluster.request_timeout.as_millis().to_string(), at);
                 }
                 unknown => return Err(self.unknown_key(key, unknown, &CLUSTER_KEYS, &format!("[{place}]"))),
             }
         }
+        super::bootstrap_of_client(&mut cluster, bootstrap_of_client, &mut draft.origins)?;
         if cluster.bootstrap.is_empty() {
             return Err(ConfigError::new(
                 format!("{}: [{place}] has no bootstrap_servers", self.place_of(value)),
@@ -204,7 +229,22 @@ impl Source<'_> {
                 "Add, for example: bootstrap_servers = [\"kafka-1:9092\", \"kafka-2:9092\"]",
             ));
         }
-        Ok(cluster)
+        let (security, origins) = draft.finish(name, &cluster.bootstrap, environment)?;
+        cluster.security = security;
+        Ok((cluster, origins))
+    }
+
+    fn request_timeout(&self, value: Value<'_, '_>) -> Result<Duration, ConfigError> {
+        let number = value.get_ref().as_integer();
+        let millis = number.and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok());
+        match millis {
+            Some(millis) if REQUEST_TIMEOUT_MS.contains(&millis) => Ok(Duration::from_millis(millis.unsigned_abs())),
+            _ => Err(ConfigError::new(
+                format!("{}: request_timeout_ms cannot be used", self.place_of(value)),
+                "It is how long one request to one broker may take, in milliseconds.",
+                "Use a whole number from 50 to 60000; 1000 is the default.",
+            )),
+        }
     }
 
     /// A list of addresses, or one comma-separated string as Kafka's clients have it.

@@ -47,6 +47,16 @@ pub struct InFile {
     pub(super) settling: Option<Duration>,
 }
 
+/// Where the place of the store was said.
+pub(super) fn place(option: Option<&str>, file: &InFile, environment: &Environment) -> String {
+    match (option, environment.get("UNSTUCK_STORE"), &file.place) {
+        (Some(_), _, _) => "--store".to_owned(),
+        (None, Some(_), _) => "UNSTUCK_STORE".to_owned(),
+        (None, None, Some((_, place))) => place.clone(),
+        (None, None, None) => "the default".to_owned(),
+    }
+}
+
 /// What the command line, the environment, or the file say, in this order; else a file in the user's state folder.
 pub(super) fn choose(
     option: Option<&str>,

@@ -7,6 +7,7 @@ fn options(arguments: &[(&str, &str)]) -> ClusterOptions {
         match *name {
             "bootstrap" => options.bootstrap_servers = Some(value),
             "config" => options.config = Some(value.into()),
+            "client" => options.command_config = Some(value.into()),
             "name" => options.cluster_name = Some(value),
             "address" => options.broker_addresses.push(value),
             "property" => options.properties.push(value),
@@ -25,7 +26,7 @@ fn refused(arguments: &[(&str, &str)]) -> String {
 }
 
 fn file_refused(text: &str) -> String {
-    file::parse(text, "unstuck.toml").expect_err("refused").to_string()
+    file::parse(text, "unstuck.toml", &Environment::default()).expect_err("refused").to_string()
 }
 
 #[test]
@@ -34,7 +35,7 @@ fn one_cluster_from_options() {
         &[
             ("bootstrap", "a:9092, b:9093,a:9092,[::1]:9092"),
             ("address", "2=localhost:19092"),
-            ("property", "security.protocol=SASL_SSL"),
+            ("property", "socket.timeout.ms=3000"),
         ],
         Environment::default(),
     )
@@ -43,7 +44,7 @@ fn one_cluster_from_options() {
     assert_eq!(cluster.name, "kafka");
     assert_eq!(cluster.bootstrap, ["a:9092", "b:9093", "[::1]:9092"]);
     assert_eq!(cluster.broker_addresses, BTreeMap::from([(2, "localhost:19092".to_owned())]));
-    assert_eq!(cluster.properties, BTreeMap::from([("security.protocol".to_owned(), "SASL_SSL".to_owned())]));
+    assert_eq!(cluster.properties, BTreeMap::from([("socket.timeout.ms".to_owned(), "3000".to_owned())]));
 }
 
 #[test]
@@ -53,17 +54,18 @@ fn several_clusters_from_a_file() {
         [clusters.production]
         bootstrap_servers = ["kafka-1:9092", "kafka-2:9092"]
         broker_addresses = { "2" = "localhost:19092" }
-        properties = { "security.protocol" = "SASL_SSL", "socket.timeout.ms" = 3000 }
+        properties = { "security.protocol" = "SSL", "socket.timeout.ms" = 3000 }
         canary_prefix = "monitoring."
         request_timeout_ms = 2_500
         [clusters.staging]
         bootstrap_servers = "staging:9092"
     "#;
-    let read = file::parse(text, "unstuck.toml").expect("good file");
-    assert_eq!(read.listen, Some("0.0.0.0:8080".parse().expect("an address")));
+    let read = file::parse(text, "unstuck.toml", &Environment::default()).expect("good file");
+    assert_eq!(read.listen.as_ref().map(|(listen, _)| *listen), Some("0.0.0.0:8080".parse().expect("an address")));
     let [production, staging] = read.clusters.as_slice() else { panic!("two clusters: {read:?}") };
     assert_eq!((production.name.as_str(), staging.name.as_str()), ("production", "staging"));
-    assert_eq!(production.properties["socket.timeout.ms"], "3000");
+    assert_eq!(production.properties, BTreeMap::from([("socket.timeout.ms".to_owned(), "3000".to_owned())]));
+    assert_eq!(production.security.protocol(), "SSL");
     assert_eq!(production.canary_prefix, "monitoring.");
     assert_eq!(production.request_timeout, std::time::Duration::from_millis(2_500));
     assert_eq!(staging.bootstrap, ["staging:9092"]);

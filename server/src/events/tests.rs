@@ -13,13 +13,14 @@ fn following(names: &[&str]) -> (Vec<watch::Sender<Arc<Published>>>, Following) 
         .iter()
         .map(|name| {
             let (sender, watched) = watched_cluster(healthy(name, &[]));
-            (sender, (watched.published, None))
+            (sender, Follows { name: (*name).to_owned(), published: watched.published, told: None })
         })
         .unzip();
     (
         senders,
         Following {
             clusters: receivers,
+            joining: None,
             waiting: VecDeque::new(),
             drill: None,
             drill_told: None,
@@ -104,6 +105,19 @@ async fn an_event_is_small_and_says_what_pages_need() {
     let data: Summary = serde_json::from_str(data).expect("a summary");
     assert_eq!((data.cluster.as_str(), data.status), ("kafka", Status::Working), "{event}");
     assert!(event.contains("id: test-1") && event.len() < 1_000, "{event}");
+}
+
+#[tokio::test]
+async fn clusters_that_come_later_are_told_of_too() {
+    let (_senders, mut following) = following(&["a"]);
+    let watched = Arc::new(Watched::new(clusters([])));
+    following.joining = Some(Joining { changes: watched.generation(), watched: Arc::clone(&watched) });
+    assert_eq!(next(&mut following).await.expect("a value").report.cluster, "a");
+    let (sender, joined) = watched_cluster(healthy("b", &[]));
+    watched.begin("b".to_owned(), joined);
+    assert_eq!(next(&mut following).await.expect("a value").report.cluster, "b");
+    publish(&sender, 2);
+    assert_eq!(next(&mut following).await.expect("a value").seq.n, 2);
 }
 
 #[tokio::test]

@@ -89,7 +89,7 @@ async fn make(
 ) -> Result<Response, Problem> {
     let form = Form::read(sent)?;
     let name = path.map_or_else(|_| "\u{fffd}".to_owned(), |Path(name)| name);
-    let published = watched.newest(&name).ok_or_else(|| Problem::unknown_cluster(&name, &watched.names()))?;
+    let published = watched.newest(&name).ok_or_else(|| watched.unknown(&name))?;
     let store = store(&watched)?;
     let key = watched.kept_as(&name).unwrap_or(name);
     let by = Some(form.by).filter(|by| !by.is_empty());

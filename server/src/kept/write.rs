@@ -18,7 +18,7 @@ use crate::config::{self, Environment};
 use crate::incidents::Names;
 use crate::lookup::{Looking, end_of_output};
 use crate::record::write_frozen;
-use crate::{logs, text};
+use crate::{config_check, logs, text};
 
 /// It was not possible to look: the same code as the verdict `unknown`.
 const EXIT_COULD_NOT_LOOK: u8 = 3;
@@ -60,7 +60,7 @@ impl Taking {
 
 pub(crate) async fn snapshot(arguments: SnapshotArgs, environment: Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "error", &environment)?;
-    let mut clusters = config::clusters(&arguments.options(), &environment)?.clusters;
+    let mut clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
     let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
     let (Some(cluster), 1) = (clusters.pop(), names.len()) else {
         return Err(Failure::usage(format!(

@@ -3,6 +3,8 @@
 //! What needs Kafka's jars is below one module, and what needs a browser below another, so that
 //! `--skip with_kafkas_tools:: --skip in_a_browser::` leaves them out.
 
+mod configuration;
+
 mod in_a_browser {
     mod panel;
 }
