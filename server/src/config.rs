@@ -3,6 +3,7 @@
 //! Every refusal says what failed, what that means, and what to do. Nothing is ignored silently: an unknown key is an
 //! error that names the nearest known one.
 
+mod access;
 mod address;
 mod environment;
 mod file;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use unstuck_diagnosis::BrokerId;
 use unstuck_kafka::ClusterConfig;
 
+pub use access::{AccessConfig, AccessInFile, AccessOptions, Mode, TlsFiles};
 pub use environment::Environment;
 pub use store::StoreConfig;
 
@@ -32,6 +34,8 @@ pub struct Config {
     pub clusters: Vec<ClusterConfig>,
     /// Where is kept what outlives a restart; `None`: nothing is.
     pub store: Option<StoreConfig>,
+    /// Who may come in.
+    pub access: AccessConfig,
 }
 
 /// A configuration that cannot be used. `Display` is three lines for people: what failed, what it means, what to do.
@@ -76,6 +80,8 @@ pub struct Clusters {
     pub listen: Option<SocketAddr>,
     /// `[store]` of the file.
     pub store: store::InFile,
+    /// `[access]` of the file.
+    pub access: AccessInFile,
 }
 
 /// Reads the configuration of `unstuck serve`.
@@ -86,6 +92,7 @@ pub fn for_serve(
     options: &ClusterOptions,
     listen: Option<&str>,
     store: Option<&str>,
+    access: &AccessOptions,
     environment: &Environment,
 ) -> Result<Config, ConfigError> {
     let clusters = clusters(options, environment)?;
@@ -98,7 +105,8 @@ pub fn for_serve(
         },
     };
     let store = store::choose(store, &clusters.store, environment)?;
-    Ok(Config { listen, clusters: clusters.clusters, store })
+    let access = access::choose(access, &clusters.access, environment, listen)?;
+    Ok(Config { listen, clusters: clusters.clusters, store, access })
 }
 
 /// Where `unstuck serve` keeps things: as the option, the environment or the file say. `None`: nowhere.
@@ -115,6 +123,18 @@ pub(crate) fn store(
         None => store::InFile::default(),
     };
     store::choose(option, &in_file, environment)
+}
+
+/// Who may come in to what listens here and has no file: drills and recordings.
+///
+/// # Errors
+/// Something is missing, or it can be reached from other machines and nothing is said.
+pub(crate) fn access(
+    options: &AccessOptions,
+    environment: &Environment,
+    listen: SocketAddr,
+) -> Result<AccessConfig, ConfigError> {
+    access::choose(options, &AccessInFile::default(), environment, listen)
 }
 
 /// An address to listen on, given as the option or variable `place`.
@@ -236,7 +256,12 @@ fn from_options(
         check_property(key, "--property")?;
         cluster.properties.insert(key.to_owned(), value.to_owned());
     }
-    Ok(Clusters { clusters: vec![cluster], listen: None, store: store::InFile::default() })
+    Ok(Clusters {
+        clusters: vec![cluster],
+        listen: None,
+        store: store::InFile::default(),
+        access: AccessInFile::default(),
+    })
 }
 
 /// A name goes into page addresses and log lines, so it is kept to what needs no escaping there.

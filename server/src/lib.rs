@@ -1,10 +1,12 @@
 //! The server of Unstuck: looks at clusters all the time, and answers pages, API and live events from what was
 //! published last. Also all that the binary `unstuck` does; see [`cli`].
 
+pub mod access;
 pub mod api;
 pub mod assets;
 pub mod cli;
 pub mod config;
+mod connections;
 mod drill;
 mod events;
 mod explain;

@@ -1,5 +1,7 @@
 //! The TOML file, read by hand rather than by serde, so that each error names its line and the nearest known key.
 
+mod access;
+
 use std::time::Duration;
 
 use toml::Spanned;
@@ -7,9 +9,11 @@ use toml::de::{DeTable, DeValue};
 use unstuck_kafka::ClusterConfig;
 
 use super::store::InFile;
-use super::{BrokerAddresses, Clusters, ConfigError, address, check_cluster_name, check_property, did_you_mean};
+use super::{
+    AccessInFile, BrokerAddresses, Clusters, ConfigError, address, check_cluster_name, check_property, did_you_mean,
+};
 
-const TOP_KEYS: [&str; 3] = ["clusters", "listen", "store"];
+const TOP_KEYS: [&str; 4] = ["access", "clusters", "listen", "store"];
 const STORE_KEYS: [&str; 4] = ["incident_settles_after_s", "keep_groups_days", "keep_history_days", "place"];
 const CLUSTER_KEYS: [&str; 5] =
     ["bootstrap_servers", "broker_addresses", "canary_prefix", "properties", "request_timeout_ms"];
@@ -34,7 +38,8 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
             "Strings stand in double quotes; docs/configuration.md has an example.",
         )
     })?;
-    let mut read = Clusters { clusters: Vec::new(), listen: None, store: InFile::default() };
+    let mut read =
+        Clusters { clusters: Vec::new(), listen: None, store: InFile::default(), access: AccessInFile::default() };
     let mut tables = None;
     for (key, value) in document.get_ref() {
         match key.get_ref().as_ref() {
@@ -42,6 +47,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Clusters, ConfigError> {
                 let text = source.string(value, "listen", "\"127.0.0.1:8080\"")?;
                 read.listen = Some(address::parse_listen(text, &format!("{}: listen", source.place_of(value)))?);
             }
+            "access" => read.access = source.access(value)?,
             "store" => read.store = source.store(value)?,
             "clusters" => tables = Some(source.table(value, "clusters")?),
             unknown => return Err(source.unknown_key(key, unknown, &TOP_KEYS, "the file")),
