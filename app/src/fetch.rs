@@ -43,6 +43,13 @@ fn source() -> Result<Arc<dyn Source>, ServerFnError> {
     use_context::<Arc<dyn Source>>().ok_or_else(|| ServerFnError::new("the server gave the pages no source"))
 }
 
+/// How the drill is going, for whoever looks.
+#[cfg(feature = "ssr")]
+fn drill(source: &dyn Source) -> Option<crate::model::DrillState> {
+    let only_read = crate::source::Visitor::here().only_reads;
+    source.drill().map(|drill| crate::model::DrillState { only_read, ..drill })
+}
+
 /// Looks a cluster up and makes a page of it.
 #[cfg(feature = "ssr")]
 fn with_cluster<T: AboutCluster>(
@@ -108,7 +115,7 @@ fn group_of(source: &dyn Source, cluster: &str, key: &GroupKey) -> Option<GroupI
 pub(crate) async fn overview() -> Result<Found<OverviewModel>, ServerFnError> {
     let source = source()?;
     let clusters = source.clusters();
-    let mut model = OverviewModel::of(&clusters, source.drill());
+    let mut model = OverviewModel::of(&clusters, drill(&*source));
     if let (OverviewModel::One(cluster), Some(published)) = (&mut model, clusters.first()) {
         cluster.head.not_remembered = source.not_remembered(&cluster.head.cluster);
         cluster.remembered = remembered(&*source, published).await;
@@ -125,7 +132,7 @@ pub(crate) async fn cluster(cluster: String) -> Result<Found<ClusterModel>, Serv
         None => None,
     };
     with_cluster(&cluster, |published| {
-        Found::Here(ClusterModel { remembered, ..ClusterModel::of(published, source.drill()) })
+        Found::Here(ClusterModel { remembered, ..ClusterModel::of(published, drill(&*source)) })
     })
 }
 

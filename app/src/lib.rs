@@ -30,7 +30,7 @@ pub use model::{DrillNode, DrillNodeState, DrillState, DrillStep, DrillWhen};
 #[cfg(feature = "ssr")]
 pub use shell::{AfterPage, Stylesheet, shell};
 #[cfg(feature = "ssr")]
-pub use source::{Answer, History, IncidentView, Now, Source};
+pub use source::{Answer, History, IncidentView, Now, Source, Visitor};
 #[cfg(feature = "ssr")]
 pub use written::export::{incident_html, incident_markdown};
 

@@ -64,6 +64,22 @@ pub trait Source: Send + Sync + 'static {
     fn incident(&self, id: &str, moment: Option<Moment>) -> Answer<'_, Result<Option<IncidentView>, String>>;
 }
 
+/// Who looks at a page: the server may give this as context. Without it, it is somebody who need not say who they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visitor {
+    /// As whom they are logged in; notes carry this name.
+    pub name: Option<String>,
+    /// Whether they may only read: what they could not send has no form.
+    pub only_reads: bool,
+}
+
+impl Visitor {
+    /// Who looks at the page that is being made.
+    pub(crate) fn here() -> Self {
+        leptos::prelude::use_context().unwrap_or_default()
+    }
+}
+
 /// What happened to something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {

@@ -110,6 +110,12 @@ pub fn file(path: &str, request: &HeaderMap) -> Option<Response> {
     }
 }
 
+/// Whether [`file`] has one with this path.
+#[must_use]
+pub(crate) fn is_file(path: &str) -> bool {
+    file(path, &HeaderMap::new()).is_some()
+}
+
 /// Whether `Accept-Encoding` names this encoding and does not refuse it by `q=0`.
 fn accepts(header: &str, encoding: &str) -> bool {
     header.split(',').any(|one| {

@@ -2,6 +2,10 @@
 //!
 //! Exit codes: `lookup` tells the worst verdict (0 to 3); 64 is bad usage or configuration; see `docs/configuration.md`.
 
+mod listen;
+
+pub(crate) use listen::cannot_listen;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -10,6 +14,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Door;
+use crate::access::arguments::{AccessArgs, LoginArgs};
+use crate::access::command::{self as token, TokenArgs};
 use crate::config::{self, ClusterOptions, Environment};
 use crate::doctor::{self, DoctorArgs};
 pub(crate) use crate::drill::command::DiagnoseArgs;
@@ -69,6 +76,9 @@ pub(crate) enum Command {
     /// Check a configuration without connecting, and print what counts, where it was said, and what has no effect.
     #[command(after_help = config_check::HELP)]
     Config(config_check::ConfigArgs),
+    /// Make tokens for those who may read or write, where Unstuck can be reached from other machines.
+    #[command(after_help = token::HELP)]
+    Token(TokenArgs),
     /// Work out, offline, on which partition of __consumer_offsets a group lives, showing each step.
     #[command(after_help = PLACE_HELP)]
     Place(PlaceArgs),
@@ -96,17 +106,18 @@ Exit code, by the worst of the groups:
 const SERVE_HELP: &str = "\
 Examples:
   unstuck serve --bootstrap-servers a:9092,b:9092
-  unstuck serve --config unstuck.toml --listen 0.0.0.0:8080
+  unstuck serve --config unstuck.toml --listen 0.0.0.0:8080 --access token --tokens-file /etc/unstuck/tokens
   unstuck serve -b kafka:9093 --command-config client.properties
   unstuck serve --replay seen.json.gz                a recording, without any cluster
 
 SIGHUP reads the configuration again; nothing that is known is lost. `unstuck config check` says beforehand whether it is good.
 
-Pages and API have no login: listen on another address than loopback only where whoever reaches it may read group names.
+Without --access there is no login, so Unstuck then listens on this machine alone.
 
 Variables, for what is not given as an option:
   UNSTUCK_BOOTSTRAP_SERVERS  UNSTUCK_CONFIG  UNSTUCK_CLUSTER_NAME  UNSTUCK_LISTEN  UNSTUCK_LOG
-  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_COMMAND_CONFIG  UNSTUCK_STORE";
+  UNSTUCK_BROKER_ADDRESSES (2=host:port,3=host:port)  UNSTUCK_COMMAND_CONFIG  UNSTUCK_STORE
+  UNSTUCK_ACCESS  UNSTUCK_TOKENS_FILE  UNSTUCK_PUBLIC_URL";
 
 const SNAPSHOT_HELP: &str = "\
 Examples:
@@ -195,6 +206,8 @@ pub(crate) struct LookupArgs {
     /// Ask a running `unstuck serve` instead of the brokers; it also knows since when, and which groups it has seen
     #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties"])]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
     /// Which cluster, where the server or the file knows several
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
@@ -262,6 +275,8 @@ pub(crate) struct PlanArgs {
     /// Ask a running `unstuck serve` instead of the brokers
     #[arg(short, long, value_name = "URL", conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties"])]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
     /// Which cluster, where the server or the file knows several
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
@@ -291,6 +306,8 @@ pub(crate) struct ServeArgs {
     /// Show recordings, snapshots or exported incidents instead of a cluster; no cluster is looked at
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["bootstrap_servers", "config", "command_config", "broker_addresses", "properties", "cluster_name", "store"])]
     pub(crate) replay: Vec<std::path::PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
@@ -367,6 +384,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Place(arguments) => place::run(&arguments),
         Command::Config(arguments) => config_check::run(&arguments, &environment),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Token(arguments) => token::run(&arguments),
         Command::Lookup(arguments) => block_on(lookup::run(arguments, environment)),
         Command::Doctor(arguments) => block_on(doctor::run(arguments, environment)),
         Command::Plan(arguments) => block_on(plan::run(arguments, environment)),
@@ -423,55 +441,36 @@ pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> 
 async fn serve(arguments: ServeArgs, environment: Environment) -> Result<u8, Failure> {
     logs::begin(arguments.log.log_level.as_deref(), "info", &environment)?;
     if !arguments.replay.is_empty() {
-        return replay::run(&arguments.replay, arguments.listen.as_deref(), &environment).await;
+        return replay::run(&arguments.replay, arguments.listen.as_deref(), &arguments.access, &environment).await;
     }
     let options = arguments.cluster_args.options(arguments.cluster_name.as_ref());
-    let config = config::for_serve(&options, arguments.listen.as_deref(), arguments.store.as_deref(), &environment)?;
+    let (listen, store) = (arguments.listen.as_deref(), arguments.store.as_deref());
+    let config = config::for_serve(&options, listen, store, &arguments.access.options(), &environment)?;
+    let door = Door::new(&config.access)?;
     let listener =
         tokio::net::TcpListener::bind(config.listen).await.map_err(|error| cannot_listen(config.listen, &error))?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.listen, &error))?;
     let shutdown = CancellationToken::new();
     end_on_signal(&shutdown)?;
-    let (listen, store) = (arguments.listen.clone(), arguments.store.clone());
+    let (listen, store, access) = (arguments.listen.clone(), arguments.store.clone(), arguments.access.options());
     let again = reload::on_signal(shutdown.clone(), move || {
-        config::for_serve(&options, listen.as_deref(), store.as_deref(), &environment)
+        config::for_serve(&options, listen.as_deref(), store.as_deref(), &access, &environment)
     })?;
     config_check::log(&config);
     let names: Vec<&str> = config.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     tracing::info!(clusters = names.join(","), "looking");
     if std::io::stderr().is_terminal() {
-        eprintln!("\n  Unstuck is at http://{address}   (Ctrl-C ends it)\n");
+        eprintln!("\n  Unstuck is at {}://{address}   (Ctrl-C ends it)\n", door.scheme());
     } else {
-        tracing::info!(url = format!("http://{address}"), "listening");
+        tracing::info!(url = format!("{}://{address}", door.scheme()), "listening");
     }
-    serving::serve_changing(config, listener, shutdown, Some(again)).await.map_err(|error| match &error {
+    door.warn(address);
+    serving::serve_changing(config, door, listener, shutdown, Some(again)).await.map_err(|error| match &error {
         serving::ServeError::Io(_) => Failure { code: EXIT_SOFTWARE, message: error.to_string() },
         serving::ServeError::Store(_) => Failure { code: EXIT_UNAVAILABLE, message: error.to_string() },
     })?;
     tracing::info!("ended");
     Ok(0)
-}
-
-pub(crate) fn cannot_listen(address: std::net::SocketAddr, error: &std::io::Error) -> Failure {
-    let (meaning, remedy) = match error.kind() {
-        std::io::ErrorKind::AddrInUse => (
-            "Another program (perhaps another Unstuck) listens there.",
-            format!(
-                "End that one, or take another port: --listen {}:{}",
-                address.ip(),
-                address.port().wrapping_add(1).max(1024)
-            ),
-        ),
-        std::io::ErrorKind::PermissionDenied => {
-            ("Ports below 1024 need a special right.", format!("Take a higher port: --listen {}:8080", address.ip()))
-        }
-        std::io::ErrorKind::AddrNotAvailable => (
-            "No network interface of this machine has this address.",
-            "Use 127.0.0.1 (this machine only) or 0.0.0.0 (every interface).".to_owned(),
-        ),
-        _ => ("Pages and API have no place to be served from.", "Try another --listen IP:PORT.".to_owned()),
-    };
-    Failure { code: EXIT_UNAVAILABLE, message: format!("cannot listen on {address}: {error}\n  {meaning}\n  {remedy}") }
 }
 
 /// Cancels the token at SIGTERM or SIGINT; a second signal ends the process at once, as if it were not handled.

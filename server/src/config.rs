@@ -3,6 +3,7 @@
 //! Every refusal says what failed, what that means, and what to do. Nothing is ignored silently: an unknown key is an
 //! error that names the nearest known one.
 
+mod access;
 mod address;
 mod environment;
 mod file;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use unstuck_diagnosis::BrokerId;
 use unstuck_kafka::ClusterConfig;
 
+pub use access::{AccessConfig, AccessInFile, AccessOptions, Mode, TlsFiles};
 pub use environment::Environment;
 use origin::Placed;
 pub use origin::{Ignored, Origins, Setting};
@@ -37,6 +39,8 @@ pub struct Config {
     pub clusters: Vec<ClusterConfig>,
     /// Where is kept what outlives a restart; `None`: nothing is.
     pub store: Option<StoreConfig>,
+    /// Who may come in.
+    pub access: AccessConfig,
     /// What is told about each cluster's configuration, by its name.
     pub origins: BTreeMap<String, Origins>,
     /// Where `listen` and `store` were said.
@@ -98,6 +102,8 @@ pub struct Clusters {
     pub listen: Option<(SocketAddr, String)>,
     /// `[store]` of the file.
     pub store: store::InFile,
+    /// `[access]` of the file.
+    pub access: AccessInFile,
 }
 
 /// Reads the configuration of `unstuck serve`.
@@ -108,6 +114,7 @@ pub fn for_serve(
     options: &ClusterOptions,
     listen: Option<&str>,
     store: Option<&str>,
+    access: &AccessOptions,
     environment: &Environment,
 ) -> Result<Config, ConfigError> {
     let clusters = clusters(options, environment)?;
@@ -122,7 +129,8 @@ pub fn for_serve(
     };
     let places = Places { listen: listen_place, store: store::place(store, &clusters.store, environment) };
     let store = store::choose(store, &clusters.store, environment)?;
-    Ok(Config { listen, clusters: clusters.clusters, store, origins: clusters.origins, places })
+    let access = access::choose(access, &clusters.access, environment, listen)?;
+    Ok(Config { listen, clusters: clusters.clusters, store, access, origins: clusters.origins, places })
 }
 
 /// Where `unstuck serve` keeps things: as the option, the environment or the file say. `None`: nowhere.
@@ -139,6 +147,18 @@ pub(crate) fn store(
         None => store::InFile::default(),
     };
     store::choose(option, &in_file, environment)
+}
+
+/// Who may come in to what listens here and has no file: drills and recordings.
+///
+/// # Errors
+/// Something is missing, or it can be reached from other machines and nothing is said.
+pub(crate) fn access(
+    options: &AccessOptions,
+    environment: &Environment,
+    listen: SocketAddr,
+) -> Result<AccessConfig, ConfigError> {
+    access::choose(options, &AccessInFile::default(), environment, listen)
 }
 
 /// An address to listen on, given as the option or variable `place`.

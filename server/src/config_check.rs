@@ -11,6 +11,7 @@ use serde::Serialize;
 use unstuck_kafka::ClusterConfig;
 use unstuck_store::Where;
 
+use crate::access::arguments::AccessArgs;
 use crate::cli::{ClusterArgs, EXIT_SOFTWARE, EXIT_USAGE, Failure};
 use crate::config::{self, Clusters, Config, Environment, Origins, Setting};
 use files::Certificate;
@@ -54,6 +55,8 @@ struct CheckArgs {
     /// Where `unstuck serve` would keep what was seen
     #[arg(long, value_name = "PLACE")]
     store: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: &ConfigArgs, environment: &Environment) -> Result<u
     let ConfigCommand::Check(arguments) = &arguments.command;
     let options = arguments.cluster_args.options(arguments.cluster_name.as_ref());
     let (listen, store) = (arguments.listen.as_deref(), arguments.store.as_deref());
-    let config = config::for_serve(&options, listen, store, environment)?;
+    let config = config::for_serve(&options, listen, store, &arguments.access.options(), environment)?;
     let checked = check(&config);
     let text = if arguments.json {
         serde_json::to_string_pretty(&checked).map_err(|error| Failure {

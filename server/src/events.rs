@@ -8,15 +8,16 @@ use std::time::Duration;
 use axum::extract::{RawQuery, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::Stream;
+use futures::{Stream, StreamExt};
 use http::{HeaderValue, header};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use unstuck_diagnosis::report::Status;
 use unstuck_diagnosis::{Published, Seq};
 
+use crate::access::Who;
 use crate::api::pairs;
 use crate::problem::Problem;
 use crate::watched::Watched;
@@ -25,6 +26,12 @@ use crate::watched::Watched;
 const THROTTLE: Duration = Duration::from_millis(500);
 /// How often a comment keeps proxies from closing a quiet stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How many streams there are at once: half of all connections.
+const STREAMS: usize = 512;
+/// How long a stream lasts where somebody has logged in. Browsers come again by themselves, and are asked again who they
+/// are.
+const LOGGED_IN: Duration = Duration::from_secs(600);
 
 /// The data of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,10 +60,24 @@ pub(crate) struct Live {
     pub(crate) build: Arc<str>,
     /// Ends every stream.
     pub(crate) shutdown: CancellationToken,
+    /// A place for each stream: pages and API need connections too.
+    places: Arc<Semaphore>,
+}
+
+impl Live {
+    /// Without any stream yet.
+    pub(crate) fn new(watched: Arc<Watched>, build: Arc<str>, shutdown: CancellationToken) -> Self {
+        Self { watched, build, shutdown, places: Arc::new(Semaphore::new(STREAMS)) }
+    }
 }
 
 /// The stream: at once the newest value of each cluster (or of `?cluster=` alone), then each that follows.
-pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) -> Result<Response, Problem> {
+pub(crate) async fn events(
+    State(live): State<Live>,
+    who: Option<axum::Extension<Who>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Problem> {
+    let place = Arc::clone(&live.places).try_acquire_owned().map_err(|_| Problem::too_many_streams(STREAMS))?;
     // Before the clusters are listed, so that none is missed that comes meanwhile.
     let changes = live.watched.generation();
     let mut clusters = live.watched.receivers();
@@ -74,8 +95,18 @@ pub(crate) async fn events(State(live): State<Live>, RawQuery(query): RawQuery) 
     let drill = live.watched.drill().map(|drill| drill.changes());
     let joining = (!only).then(|| Joining { changes, watched: live.watched });
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response =
-        Sse::new(stream(clusters, joining, drill, live.build, live.shutdown)).keep_alive(keep_alive).into_response();
+    let named = who.is_some_and(|axum::Extension(who)| who.name.is_some());
+    let end = async move {
+        if !named {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(LOGGED_IN).await;
+    };
+    // The place is free again when the stream is dropped.
+    let events = stream(clusters, joining, drill, live.build, live.shutdown).take_until(end).inspect(move |_| {
+        let _ = &place;
+    });
+    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
     // nginx would hold events back in its buffer.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -12,6 +12,7 @@ use unstuck_diagnosis::history::IncidentId;
 use unstuck_diagnosis::visible;
 use unstuck_store::{IncidentFile, Kind, Store, StoreError, Where};
 
+use crate::access::arguments::LoginArgs;
 use crate::api::IncidentList;
 use crate::cli::{EXIT_SOFTWARE, EXIT_UNAVAILABLE, Failure, LogArgs};
 use crate::config::{self, Environment};
@@ -128,6 +129,8 @@ pub(crate) struct From {
     #[arg(short, long, value_name = "URL", conflicts_with_all = ["store", "config"])]
     pub(crate) server: Option<String>,
     #[command(flatten)]
+    pub(crate) login: LoginArgs,
+    #[command(flatten)]
     pub(crate) log: LogArgs,
 }
 
@@ -215,7 +218,8 @@ fn unknown(id: &str) -> Failure {
 async fn list(from: &From, cluster: Option<&str>, environment: &Environment) -> Result<IncidentList, Failure> {
     if let Some(server) = &from.server {
         let query: Vec<(&str, &str)> = cluster.iter().map(|cluster| ("cluster", *cluster)).collect();
-        return parsed(server, &fetch(server, "api/v1/incidents", &query).await?.0);
+        let asked = Asked::of(server, &from.login, environment)?;
+        return parsed(server, &asked.fetch("api/v1/incidents", &query).await?.0);
     }
     let store = open(&from.store, false, environment).await?;
     let incidents = store.incidents(cluster, None, PAGE).await.map_err(|error| of_store(&error))?;
@@ -224,7 +228,8 @@ async fn list(from: &From, cluster: Option<&str>, environment: &Environment) -> 
 
 async fn show(from: &From, id: &str, environment: &Environment) -> Result<IncidentFile, Failure> {
     if let Some(server) = &from.server {
-        return parsed(server, &found(server, &format!("api/v1/incidents/{}", in_path(id)?), &[], id).await?);
+        let asked = Asked::of(server, &from.login, environment)?;
+        return parsed(server, &asked.found(&format!("api/v1/incidents/{}", in_path(id)?), &[], id).await?);
     }
     let store = open(&from.store, false, environment).await?;
     let file = store.incident(&IncidentId(id.to_owned())).await.map_err(|error| of_store(&error))?;
@@ -241,7 +246,7 @@ async fn export(
     if let Some(server) = &from.server {
         let flag = if pseudonyms { "true" } else { "false" };
         let path = format!("i/{}/export.{format}", in_path(id)?);
-        return found(server, &path, &[("pseudonyms", flag)], id).await;
+        return Asked::of(server, &from.login, environment)?.found(&path, &[("pseudonyms", flag)], id).await;
     }
     let archive = exported(&from.store, id, pseudonyms, environment).await?;
     Ok(match format {
@@ -326,42 +331,60 @@ fn no_unstuck(server: &str, got: &str) -> Failure {
     }
 }
 
-/// Something of an incident, or that there is none.
-async fn found(server: &str, path: &str, query: &[(&str, &str)], id: &str) -> Result<Vec<u8>, Failure> {
-    match fetch(server, path, query).await? {
-        (body, StatusCode::OK) => Ok(body),
-        _ => Err(unknown(id)),
+/// A running server that is asked.
+struct Asked<'a> {
+    /// As typed, for messages.
+    named: &'a str,
+    client: reqwest::Client,
+}
+
+impl<'a> Asked<'a> {
+    fn of(named: &'a str, login: &LoginArgs, environment: &Environment) -> Result<Self, Failure> {
+        let client = login.log_in(reqwest::Client::builder().timeout(ANSWER), environment)?.build();
+        let client = client.map_err(|error| cannot_ask(named, &words(&error)))?;
+        Ok(Self { named, client })
+    }
+
+    /// What it answers about an incident that has to be there.
+    async fn found(&self, path: &str, query: &[(&str, &str)], id: &str) -> Result<Vec<u8>, Failure> {
+        match self.fetch(path, query).await? {
+            (body, StatusCode::OK) => Ok(body),
+            _ => Err(unknown(id)),
+        }
+    }
+
+    /// What it answers; also that there is nothing of this name.
+    async fn fetch(&self, path: &str, query: &[(&str, &str)]) -> Result<(Vec<u8>, StatusCode), Failure> {
+        let cannot = |error: reqwest::Error| cannot_ask(self.named, &words(&error));
+        let base = base_url("--server", self.named, "unstuck serve")?;
+        let mut url = base.join(path).map_err(|error| cannot_ask(self.named, &error.to_string()))?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let response = self.client.get(url).send().await.map_err(cannot)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(cannot)?.to_vec();
+        if status == StatusCode::OK {
+            return Ok((body, status));
+        }
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(_) if status == StatusCode::NOT_FOUND => Ok((body, status)),
+            Ok(problem) => Err(Failure {
+                code: EXIT_UNAVAILABLE,
+                message: format!("{}: {}\n  {}", self.named, visible(&problem.detail), visible(&problem.advice)),
+            }),
+            Err(_) => Err(no_unstuck(self.named, &format!("status {}", status.as_u16()))),
+        }
     }
 }
 
-/// What a server answers; also that there is nothing of this name.
-async fn fetch(server: &str, path: &str, query: &[(&str, &str)]) -> Result<(Vec<u8>, StatusCode), Failure> {
-    let cannot = |why: &str| Failure {
+fn cannot_ask(server: &str, why: &str) -> Failure {
+    Failure {
         code: EXIT_UNAVAILABLE,
         message: format!(
             "{server} cannot be asked: {why}\n  So nothing is known of its incidents.\n  Check the address, or read its \
              store with --store"
         ),
-    };
-    let base = base_url("--server", server, "unstuck serve")?;
-    let mut url = base.join(path).map_err(|error| cannot(&error.to_string()))?;
-    if !query.is_empty() {
-        url.query_pairs_mut().extend_pairs(query);
-    }
-    let client = reqwest::Client::builder().timeout(ANSWER).build().map_err(|error| cannot(&words(&error)))?;
-    let response = client.get(url).send().await.map_err(|error| cannot(&words(&error)))?;
-    let status = response.status();
-    let body = response.bytes().await.map_err(|error| cannot(&words(&error)))?.to_vec();
-    if status == StatusCode::OK {
-        return Ok((body, status));
-    }
-    match serde_json::from_slice::<Problem>(&body) {
-        Ok(_) if status == StatusCode::NOT_FOUND => Ok((body, status)),
-        Ok(problem) => Err(Failure {
-            code: EXIT_UNAVAILABLE,
-            message: format!("{server}: {}\n  {}", visible(&problem.detail), visible(&problem.advice)),
-        }),
-        Err(_) => Err(no_unstuck(server, &format!("status {}", status.as_u16()))),
     }
 }
 

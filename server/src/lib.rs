@@ -1,11 +1,13 @@
 //! The server of Unstuck: looks at clusters all the time, and answers pages, API and live events from what was
 //! published last. Also all that the binary `unstuck` does; see [`cli`].
 
+pub mod access;
 pub mod api;
 pub mod assets;
 pub mod cli;
 pub mod config;
 mod config_check;
+mod connections;
 mod doctor;
 mod drill;
 mod events;

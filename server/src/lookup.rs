@@ -42,7 +42,11 @@ pub(crate) async fn run(arguments: LookupArgs, environment: Environment) -> Resu
         Wanted::Transactional(transactional_ids(&arguments.transactional_ids)?)
     };
     let answer = match &arguments.server {
-        Some(server) => remote::ask(server, arguments.cluster.as_deref(), &wanted, arguments.timeout, colours).await?,
+        Some(server) => {
+            let client = reqwest::Client::builder().timeout(arguments.timeout);
+            let client = arguments.login.log_in(client, &environment)?;
+            remote::ask(server, arguments.cluster.as_deref(), &wanted, client, colours).await?
+        }
         None => {
             let mut clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
             let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();

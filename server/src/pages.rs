@@ -16,9 +16,11 @@ use leptos::nonce::use_nonce;
 use leptos_axum::{
     AxumRouteListing, LeptosRoutes, ResponseOptions, generate_route_list, render_app_async_with_context,
 };
-use unstuck_app::{AfterPage, App, Source, Stylesheet, shell};
+use unstuck_app::{AfterPage, App, Source, Stylesheet, Visitor, shell};
 use unstuck_diagnosis::{GroupId, Published};
 
+use crate::access::door::who_of;
+use crate::access::{Role, Who, login};
 use crate::api::{BODY_LIMIT, check_length, pairs, read_body};
 use crate::assets::{self, Bundle};
 use crate::drill;
@@ -46,12 +48,19 @@ pub(crate) fn router(watched: Arc<Watched>, bundle: &Bundle) -> Router {
         let stylesheet = Stylesheet(assets::stylesheet_path());
         let player = watched.replay().cloned();
         move || {
+            let parts = use_context::<http::request::Parts>();
+            let who = parts.as_ref().map_or_else(Who::anybody, |parts| who_of(&parts.extensions));
+            let only_reads = who.role < Role::Editor;
+            let mut after = login::bar(&who);
             if let Some(player) = &player {
-                let parts = use_context::<http::request::Parts>();
                 let back =
                     parts.as_ref().and_then(|parts| parts.uri.path_and_query()).map_or("/", |path| path.as_str());
-                provide_context(AfterPage(replay::bar(&player.standing(), back)));
+                after.push_str(&replay::bar(&player.standing(), back, only_reads));
             }
+            if !after.is_empty() {
+                provide_context(AfterPage(after));
+            }
+            provide_context(Visitor { name: who.name, only_reads });
             provide_context(Arc::clone(&source));
             provide_context(stylesheet.clone());
             set_page_headers();
@@ -146,7 +155,7 @@ fn pasted_group(pasted: &str, published: &Published) -> GroupId {
 }
 
 /// Everything but unreserved characters as `%XX` of its UTF-8.
-fn percent_encoded(text: &str) -> String {
+pub(crate) fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {

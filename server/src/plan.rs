@@ -19,7 +19,11 @@ pub(crate) async fn run(arguments: PlanArgs, environment: Environment) -> Result
     logs::begin(arguments.log.log_level.as_deref(), "error", &environment)?;
     let wish = wish(&arguments)?;
     let planned = match &arguments.server {
-        Some(server) => remote_plan(server, arguments.cluster.as_deref(), wish, arguments.timeout).await?,
+        Some(server) => {
+            let client = reqwest::Client::builder().timeout(arguments.timeout);
+            let client = arguments.login.log_in(client, &environment)?;
+            remote_plan(server, arguments.cluster.as_deref(), wish, client).await?
+        }
         None => {
             let clusters = config_check::warned(config::clusters(&arguments.options(), &environment)?);
             let cluster = only(clusters, "A plan is about one.")?;

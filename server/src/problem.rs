@@ -1,5 +1,7 @@
 //! Errors of the API as problem details (RFC 9457). "Kafka is down" is none: that is a report, with status 200.
 
+mod access;
+
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -26,6 +28,9 @@ pub struct Problem {
     /// What would have been accepted in the place of what was sent, where that is a short list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
+    /// After how many seconds to try again, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u64>,
 }
 
 impl Problem {
@@ -37,6 +42,7 @@ impl Problem {
             detail: detail.into(),
             advice: advice.into(),
             allowed: Vec::new(),
+            retry_after_s: None,
         }
     }
 
@@ -360,12 +366,21 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "cross-site", "Request from another site", detail, advice)
     }
 
-    /// The first look at some clusters is not complete.
+    /// The first look at some clusters is not complete; which ones is not everybody's business.
     #[must_use]
     pub fn not_ready(waiting: &[String]) -> Self {
-        let detail = format!("The first look is not complete for: {}.", waiting.join(", "));
+        let named = if waiting.is_empty() { "some clusters".to_owned() } else { waiting.join(", ") };
+        let detail = format!("The first look is not complete for: {named}.");
         let advice = "Ask again in a second. Reports are served already, and say what is not known yet.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", "Not ready", detail, advice)
+    }
+
+    /// More streams of events than there may be.
+    #[must_use]
+    pub fn too_many_streams(most: usize) -> Self {
+        let detail = format!("{most} streams of events are open already.");
+        let advice = "Pages and API answer as ever. Close pages that nobody looks at.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", "Too many streams", detail, advice)
     }
 
     /// A defect in Unstuck.
@@ -380,12 +395,19 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let retry_after = match status {
+            StatusCode::SERVICE_UNAVAILABLE => Some(1),
+            _ => self.retry_after_s,
+        };
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"unstuck\""));
         }
         response
     }

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use unstuck_kafka::ClusterConfig;
 
 use crate::cli::{EXIT_SOFTWARE, Failure};
-use crate::config::{Config, ConfigError, StoreConfig};
+use crate::config::{AccessConfig, Config, ConfigError, StoreConfig};
 use crate::config_check;
 use crate::poller;
 use crate::record::Keeper;
@@ -64,6 +64,7 @@ pub(crate) struct Lookings {
     /// What cannot change without a restart.
     listen: std::net::SocketAddr,
     store: Option<StoreConfig>,
+    access: AccessConfig,
     boot: String,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -81,9 +82,10 @@ impl Lookings {
         stop: CancellationToken,
         keeper: Option<Arc<Keeper>>,
     ) -> Self {
-        let Config { listen, clusters, store, .. } = config;
+        let Config { listen, clusters, store, access, .. } = config;
         let (boot, watched) = (poller::boot_id(), Arc::clone(watched));
-        let mut lookings = Self { listen, store, boot, tasks, stop, keeper, watched, clusters: BTreeMap::new() };
+        let mut lookings =
+            Self { listen, store, access, boot, tasks, stop, keeper, watched, clusters: BTreeMap::new() };
         for cluster in clusters {
             lookings.start(cluster);
         }
@@ -120,8 +122,10 @@ impl Lookings {
     /// Names of settings are logged, never values.
     fn apply(&mut self, config: Config) {
         config_check::log(&config);
-        let Config { listen, clusters, store, .. } = config;
-        for (setting, differs) in [("listen", listen != self.listen), ("store", store != self.store)] {
+        let Config { listen, clusters, store, access, .. } = config;
+        let fixed =
+            [("listen", listen != self.listen), ("store", store != self.store), ("access", access != self.access)];
+        for (setting, differs) in fixed {
             if differs {
                 tracing::warn!(setting, "it has changed in the configuration, and counts after a restart only");
             }

@@ -16,22 +16,30 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use bar::bar;
+pub(crate) use bar::{bar, escaped};
 pub(crate) use film::Film;
 pub(crate) use player::Player;
 
+use crate::access::Door;
+use crate::access::arguments::AccessArgs;
 use crate::cli::{EXIT_SOFTWARE, Failure, cannot_listen, end_on_signal};
 use crate::config::{self, DEFAULT_LISTEN, Environment};
 use crate::kept::{self, Piece};
 use crate::serving;
 
-pub(crate) async fn run(files: &[PathBuf], listen: Option<&str>, environment: &Environment) -> Result<u8, Failure> {
+pub(crate) async fn run(
+    files: &[PathBuf],
+    listen: Option<&str>,
+    access: &AccessArgs,
+    environment: &Environment,
+) -> Result<u8, Failure> {
     let variable = environment.get("UNSTUCK_LISTEN");
     let listen = match (listen, &variable) {
         (Some(text), _) => config::listen_address(text, "--listen")?,
         (None, Some(text)) => config::listen_address(text, "UNSTUCK_LISTEN")?,
         (None, None) => config::listen_address(DEFAULT_LISTEN, "the default")?,
     };
+    let door = Door::new(&config::access(&access.options(), environment, listen)?)?;
     let (mut moments, mut incidents) = (Vec::new(), Vec::new());
     for path in files {
         let kept = kept::read_file(path)?;
@@ -59,9 +67,10 @@ pub(crate) async fn run(files: &[PathBuf], listen: Option<&str>, environment: &E
     let shutdown = CancellationToken::new();
     end_on_signal(&shutdown)?;
     eprintln!("\n  {}", film.words());
-    eprintln!("  It is at http://{address}   (Ctrl-C ends it)\n");
+    eprintln!("  It is at {}://{address}   (Ctrl-C ends it)\n", door.scheme());
+    door.warn(address);
     let player = Arc::new(Player::new(film));
-    let served = serving::serve_replay(player, incidents, listener, shutdown).await;
+    let served = serving::serve_replay(player, incidents, door, listener, shutdown).await;
     served.map_err(|error| Failure { code: EXIT_SOFTWARE, message: error.to_string() })?;
     Ok(0)
 }

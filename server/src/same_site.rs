@@ -5,6 +5,8 @@ use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use http::HeaderMap;
 
+use crate::access::Who;
+use crate::access::door::who_of;
 use crate::api::{pairs, read_body};
 use crate::problem::Problem;
 
@@ -16,6 +18,8 @@ pub(crate) struct OnLoopback;
 pub(crate) struct Sent {
     /// Its headers.
     pub(crate) headers: HeaderMap,
+    /// Who sent it.
+    pub(crate) who: Who,
     body: Result<Bytes, BytesRejection>,
 }
 
@@ -23,9 +27,9 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        of_this_site(request.headers(), request.extensions().get::<OnLoopback>().is_some())?;
-        let headers = request.headers().clone();
-        Ok(Self { headers, body: Bytes::from_request(request, state).await })
+        of_this_site(request.headers())?;
+        let (headers, who) = (request.headers().clone(), who_of(request.extensions()));
+        Ok(Self { headers, who, body: Bytes::from_request(request, state).await })
     }
 }
 
@@ -50,11 +54,8 @@ impl Sent {
 }
 
 /// Refuses what a page of another site sends. Browsers say where a request comes from, and pages cannot change what
-/// they say; what says nothing is no browser.
-///
-/// On loopback a name other than `localhost` is another site, too: whoever owns it may let it point to this machine
-/// (DNS rebinding), and the browser would take their page for ours.
-fn of_this_site(headers: &HeaderMap, on_loopback: bool) -> Result<(), Problem> {
+/// they say; what says nothing is no browser. That the host is ours has been seen to at the door.
+fn of_this_site(headers: &HeaderMap) -> Result<(), Problem> {
     let host = header_text(headers, "host").unwrap_or_default();
     let from_here = match (header_text(headers, "sec-fetch-site"), header_text(headers, "origin")) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
@@ -63,11 +64,11 @@ fn of_this_site(headers: &HeaderMap, on_loopback: bool) -> Result<(), Problem> {
         }
         (None, None) => return Ok(()),
     };
-    if from_here && (!on_loopback || names_this_machine(host)) { Ok(()) } else { Err(Problem::cross_site()) }
+    if from_here { Ok(()) } else { Err(Problem::cross_site()) }
 }
 
 /// Whether an authority is `localhost` or an address rather than a name, whatever its port.
-fn names_this_machine(authority: &str) -> bool {
+pub(crate) fn names_this_machine(authority: &str) -> bool {
     let Ok(authority) = authority.parse::<http::uri::Authority>() else { return false };
     let host = authority.host().trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok()

@@ -8,18 +8,21 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tower_http::limit::RequestBodyLimitLayer;
 use unstuck_drill::serve::Drill;
 use unstuck_kafka::ClusterConfig;
 use unstuck_store::StoreError;
 
+use crate::access::{Door, Who, door, login};
 use crate::assets::Bundle;
 use crate::config::{Config, StoreConfig};
+use crate::connections::tls::Tls;
+use crate::connections::{self, Limits};
 use crate::events::{self, Live};
 use crate::incidents::archive::Archive;
 use crate::problem::Problem;
@@ -50,8 +53,13 @@ const LAST_TASKS: Duration = Duration::from_millis(400);
 ///
 /// # Errors
 /// The listener failed, or a newer Unstuck wrote the store.
-pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
-    serve_changing(config, listener, shutdown, None).await
+pub async fn serve(
+    config: Config,
+    door: Door,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
+    serve_changing(config, door, listener, shutdown, None).await
 }
 
 /// The same; the configuration is read again whenever that is asked for.
@@ -60,6 +68,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
 /// As [`serve`].
 pub(crate) async fn serve_changing(
     config: Config,
+    door: Door,
     listener: TcpListener,
     shutdown: CancellationToken,
     again: Option<Again>,
@@ -72,7 +81,7 @@ pub(crate) async fn serve_changing(
         let stop = running.stop.clone();
         running.tasks.spawn(lookings.follow(again, stop));
     }
-    running.app(watched, listener).await
+    running.app(watched, door, listener).await
 }
 
 /// Looks at a drill under this name and answers on `listener`, as [`serve`] does.
@@ -82,6 +91,7 @@ pub(crate) async fn serve_changing(
 pub async fn serve_drill(
     name: &str,
     drill: Arc<Drill>,
+    door: Door,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
@@ -90,7 +100,7 @@ pub async fn serve_drill(
     let folder = tempfile::Builder::new().prefix("unstuck-drill-").tempdir()?;
     let keeper = running.keeper(Some(StoreConfig::file(folder.path().join("unstuck.db")))).await?;
     let clusters = running.watch(vec![ClusterConfig::new(name, drill.bootstrap())], keeper.as_ref());
-    running.app(Watched::new(clusters).with_drill(drill).with_keeper(keeper), listener).await
+    running.app(Watched::new(clusters).with_drill(drill).with_keeper(keeper), door, listener).await
 }
 
 /// Shows a recording on `listener`, as [`serve`] does a cluster; incidents that were recorded have their pages.
@@ -100,6 +110,7 @@ pub async fn serve_drill(
 pub(crate) async fn serve_replay(
     player: Arc<Player>,
     incidents: Vec<Archive>,
+    door: Door,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
@@ -120,7 +131,7 @@ pub(crate) async fn serve_replay(
     let (stop, playing) = (running.stop.clone(), Arc::clone(&player));
     running.tasks.spawn(async move { playing.run(&stop).await });
     let watched = Watched::new(player.clusters()).with_keeper(keeper).with_replay(player);
-    running.app(watched, listener).await
+    running.app(watched, door, listener).await
 }
 
 /// Answers on `listener` for a drill that nobody looks at: its part of the API alone.
@@ -129,15 +140,18 @@ pub(crate) async fn serve_replay(
 /// The listener failed.
 pub async fn serve_drill_control(
     drill: Arc<Drill>,
+    door: Door,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
+    let tls = door.tls();
     let app = Router::new()
         .route("/healthz", get(healthz))
         .nest("/api", api::drill_router(drill))
         .fallback(api::unknown_path)
+        .layer(axum::middleware::from_fn_with_state(Arc::new(door), door::admit))
         .layer(axum::middleware::from_fn(guard::guard));
-    Ok(Running::new(&shutdown).answer(app, listener).await?)
+    Ok(Running::new(&shutdown).answer(app, tls, listener).await?)
 }
 
 /// What runs beside the answers, and its end.
@@ -164,49 +178,48 @@ impl Running {
         clusters.into_iter().map(watch).collect()
     }
 
-    async fn app(self, watched: impl Into<Arc<Watched>>, listener: TcpListener) -> Result<(), ServeError> {
+    async fn app(self, watched: impl Into<Arc<Watched>>, door: Door, listener: TcpListener) -> Result<(), ServeError> {
         let bundle = Bundle::embedded();
         if !bundle.present {
             tracing::warn!("built without the front-end bundle: pages are complete, but do not update by themselves");
         }
-        let app = router(watched.into(), &bundle, self.stop.clone());
-        Ok(self.answer(app, listener).await?)
+        let tls = door.tls();
+        let app = router_behind(Arc::new(door), watched.into(), &bundle, self.stop.clone());
+        Ok(self.answer(app, tls, listener).await?)
     }
 
-    async fn answer(self, app: Router, listener: TcpListener) -> std::io::Result<()> {
+    async fn answer(self, app: Router, tls: Option<Arc<Tls>>, listener: TcpListener) -> std::io::Result<()> {
         let Self { tasks, stop } = self;
-        let on_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+        let on_loopback = listener.local_addr()?.ip().to_canonical().is_loopback();
         let app = if on_loopback { app.layer(axum::Extension(OnLoopback)) } else { app };
-        let listener = listener.tap_io(|connection| {
-            // Small answers must not wait for the acknowledgement of earlier ones.
-            if let Err(error) = connection.set_nodelay(true) {
-                tracing::debug!(%error, "TCP_NODELAY could not be set");
-            }
-        });
-        let server = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let mut server = std::pin::pin!(async move { server.await });
-        let result = tokio::select! {
-            result = &mut server => result,
-            () = stop.cancelled() => {
-                let rest = tokio::time::timeout(LAST_ANSWERS, &mut server).await;
-                rest.unwrap_or_else(|_| {
-                    tracing::debug!("connections were still open at the end");
-                    Ok(())
-                })
-            }
-        };
+        let connections = TaskTracker::new();
+        connections::serve(listener, app, tls, Limits::default(), &connections, &stop).await;
+        connections.close();
+        if tokio::time::timeout(LAST_ANSWERS, connections.wait()).await.is_err() {
+            tracing::debug!("connections were still open at the end");
+        }
         stop.cancel();
         tasks.close();
         if tokio::time::timeout(LAST_TASKS, tasks.wait()).await.is_err() {
             tracing::debug!("tasks were still running at the end");
         }
-        result
+        Ok(())
     }
 }
 
-/// Everything that is answered over HTTP.
+/// Everything that is answered over HTTP, to whoever asks.
 pub fn router(watched: Arc<Watched>, bundle: &Bundle, shutdown: CancellationToken) -> Router {
-    let live = Live { watched: Arc::clone(&watched), build: Arc::clone(&bundle.build), shutdown };
+    router_behind(Arc::new(Door::open()), watched, bundle, shutdown)
+}
+
+/// Everything that is answered over HTTP, behind this door.
+pub(crate) fn router_behind(
+    door: Arc<Door>,
+    watched: Arc<Watched>,
+    bundle: &Bundle,
+    shutdown: CancellationToken,
+) -> Router {
+    let live = Live::new(Arc::clone(&watched), Arc::clone(&bundle.build), shutdown);
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
     Router::new()
         .route("/healthz", get(healthz))
@@ -216,8 +229,12 @@ pub fn router(watched: Arc<Watched>, bundle: &Bundle, shutdown: CancellationToke
         .route("/api/", axum::routing::any(api::unknown_path))
         .nest("/api", api::router(Arc::clone(&watched)))
         .merge(incidents::routes::router(Arc::clone(&watched)))
+        .merge(login::router(Arc::clone(&door)))
         .merge(pages::router(watched, bundle))
+        .layer(axum::middleware::from_fn_with_state(door, door::admit))
         .layer(compression)
+        // Routes have lower limits of their own where they read what people send; pages' own questions have this one.
+        .layer(RequestBodyLimitLayer::new(api::BODY_LIMIT))
         .layer(axum::middleware::from_fn(guard::guard))
 }
 
@@ -227,9 +244,10 @@ async fn healthz() -> &'static str {
 }
 
 /// Every cluster has had one complete look, so answers are no longer mere "not known yet".
-async fn readyz(State(watched): State<Arc<Watched>>) -> Response {
+async fn readyz(State(watched): State<Arc<Watched>>, who: Option<axum::Extension<Who>>) -> Response {
     match watched.not_settled().as_slice() {
         [] => "ready\n".into_response(),
-        waiting => Problem::not_ready(waiting).into_response(),
+        // Probes come without a login; the names of clusters are for those who have one.
+        waiting => Problem::not_ready(if who.is_some() { waiting } else { &[] }).into_response(),
     }
 }

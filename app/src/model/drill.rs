@@ -24,6 +24,9 @@ pub struct DrillState {
     pub nodes: Vec<DrillNode>,
     /// How many nodes there are in all.
     pub node_count: usize,
+    /// Whether whoever looks may only read: then there is nothing to press.
+    #[serde(default)]
+    pub only_read: bool,
 }
 
 /// One step of the timeline.

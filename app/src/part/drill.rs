@@ -55,12 +55,7 @@ pub(crate) fn drill_panel(drill: DrillState, own: &str) -> AnyView {
                 <div class="drill-tale">
                     {story(&drill)}
                     {timeline(&drill, &back)}
-                    <form method="post" action="/drill" on:submit=on_press(None)>
-                        <input type="hidden" name="back" value=back.clone()/>
-                        <button type="submit" class="small-button" name="do" value="restart">
-                            "Start again from the beginning"
-                        </button>
-                    </form>
+                    {again(&drill, &back)}
                 </div>
                 <div class="drill-switches">
                     {switches(&drill, &back)}
@@ -68,6 +63,22 @@ pub(crate) fn drill_panel(drill: DrillState, own: &str) -> AnyView {
                 </div>
             </div>
         </section>
+    }
+    .into_any()
+}
+
+/// The button that begins anew, or why there is nothing to press.
+fn again(drill: &DrillState, back: &str) -> AnyView {
+    if drill.only_read {
+        return view! { <p class="soft">"Drills are run by editors. You may read here."</p> }.into_any();
+    }
+    view! {
+        <form method="post" action="/drill" on:submit=on_press(None)>
+            <input type="hidden" name="back" value=back.to_owned()/>
+            <button type="submit" class="small-button" name="do" value="restart">
+                "Start again from the beginning"
+            </button>
+        </form>
     }
     .into_any()
 }
@@ -162,15 +173,21 @@ fn next(drill: &DrillState, happened: usize, back: &str) -> AnyView {
     };
     let later = drill.steps.len().saturating_sub(happened + 1);
     let more = (later > 0).then(|| format!(" Then {} more.", amount(later)));
+    let words = view! {
+        <p>
+            <span class="label">"Next: "</span>
+            <strong>{step.name.clone()}</strong>
+            {format!(", {when}.")}
+            <span class="soft">{more}</span>
+        </p>
+    };
+    if drill.only_read {
+        return words.into_any();
+    }
     view! {
         <form class="drill-next" method="post" action="/drill" on:submit=on_press(None)>
             <input type="hidden" name="back" value=back.to_owned()/>
-            <p>
-                <span class="label">"Next: "</span>
-                <strong>{step.name.clone()}</strong>
-                {format!(", {when}.")}
-                <span class="soft">{more}</span>
-            </p>
+            {words}
             <button type="submit" class="main-button" name="do" value="next">{button}</button>
         </form>
     }
@@ -179,7 +196,7 @@ fn next(drill: &DrillState, happened: usize, back: &str) -> AnyView {
 
 fn switches(drill: &DrillState, back: &str) -> AnyView {
     let total = drill.node_count.max(drill.nodes.len());
-    let rows: Vec<AnyView> = drill.nodes.iter().map(|node| switch(node, back)).collect();
+    let rows: Vec<AnyView> = drill.nodes.iter().map(|node| switch(node, (!drill.only_read).then_some(back))).collect();
     let more = (total > rows.len()).then(|| {
         view! {
             <p class="soft">
@@ -210,8 +227,8 @@ fn switches(drill: &DrillState, back: &str) -> AnyView {
     }
 }
 
-/// One node: how it is, and what can be done to it as it is.
-fn switch(node: &DrillNode, back: &str) -> AnyView {
+/// One node: how it is, and what can be done to it as it is, on a page with the address `back`; `None`: nothing can.
+fn switch(node: &DrillNode, back: Option<&str>) -> AnyView {
     use Pressed::{CutOff, Pause, Reconnect, Resume, Start, Stop};
     let what = if node.is_broker { "broker" } else { "controller" };
     let name = format!("{what} {}", node.id);
@@ -248,6 +265,16 @@ fn switch(node: &DrillNode, back: &str) -> AnyView {
             .into_any()
         })
         .collect();
+    let node_id = node.id;
+    let form = back.map(|back| {
+        view! {
+            <form method="post" action="/drill" on:submit=on_press(Some(node_id))>
+                <input type="hidden" name="back" value=back.to_owned()/>
+                <input type="hidden" name="node" value=node_id/>
+                {buttons}
+            </form>
+        }
+    });
     view! {
         <li>
             <p>
@@ -257,11 +284,7 @@ fn switch(node: &DrillNode, back: &str) -> AnyView {
                 {active}
                 {format!(" {words}{note}")}
             </p>
-            <form method="post" action="/drill" on:submit=on_press(Some(node.id))>
-                <input type="hidden" name="back" value=back.to_owned()/>
-                <input type="hidden" name="node" value=node.id/>
-                {buttons}
-            </form>
+            {form}
         </li>
     }
     .into_any()

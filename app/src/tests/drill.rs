@@ -16,6 +16,7 @@ fn step(name: &str, when: DrillWhen) -> DrillStep {
 
 fn drill() -> DrillState {
     DrillState {
+        only_read: false,
         change: 7,
         title: "One of three brokers dies".to_owned(),
         story: "A small shop runs three brokers.".to_owned(),

@@ -5,10 +5,12 @@ use leptos::prelude::*;
 use unstuck_diagnosis::history::Incident;
 use unstuck_diagnosis::visible;
 
+use super::incident::notes::{by_field, only_reads};
 use super::not_indexed;
 use super::times::{began, day_and_time, when};
 use crate::model::{Remembered, Written};
 use crate::part::{Head, card, table};
+use crate::source::Visitor;
 use crate::text::{amount, cluster_href, count, incident_href, incidents_href, span};
 
 /// From how many incidents in a list on there may be earlier ones.
@@ -117,13 +119,21 @@ fn rows(all_clusters: bool, incidents: Vec<Incident>, now: Option<Timestamp>) ->
 /// The form that makes a link of what is seen now; with a link to the list, where that is another page.
 fn make_card(cluster: &str, list: bool) -> AnyView {
     let action = incidents_href(Some(cluster));
+    let visitor = Visitor::here();
+    let form = if visitor.only_reads {
+        only_reads("Links are made by editors.")
+    } else {
+        view! {
+            <form class="fields" method="post" action=action>
+                {by_field("make-by", "Your name (if you like)", &visitor)}
+                <button type="submit">"Make a link of what I see"</button>
+            </form>
+        }
+        .into_any()
+    };
     let body = view! {
         <p class="soft">"It shows colleagues exactly what is seen now, also when it has changed."</p>
-        <form class="fields" method="post" action=action>
-            <label for="make-by">"Your name (if you like)"</label>
-            <input id="make-by" name="by" autocomplete="name" maxlength="100"/>
-            <button type="submit">"Make a link of what I see"</button>
-        </form>
+        {form}
         {list.then(|| view! { <p class="soft"><a href=incidents_href(Some(cluster))>"Incidents of this cluster"</a></p> })}
     };
     card("For colleagues", body)

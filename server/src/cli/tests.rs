@@ -54,6 +54,18 @@ fn bad_usage_is_64_and_help_is_0() {
         &["serve"],
         &["serve", "-b", "a:9092", "--listen", "nowhere"],
         &["serve", "-b", "a:9092", "--log-level", "a=b=c"],
+        &["serve", "-b", "a:9092", "--listen", "0.0.0.0:0", "--store", "none"],
+        &["serve", "-b", "a:9092", "--listen", "[::]:0", "--store", "none"],
+        &["serve", "-b", "a:9092", "--access", "token", "--store", "none"],
+        &["serve", "-b", "a:9092", "--access", "token", "--tokens-file", "/nowhere/tokens", "--store", "none"],
+        &["serve", "-b", "a:9092", "--access", "proxy-header", "--store", "none"],
+        &["serve", "-b", "a:9092", "--tls-certificate", "/nowhere/tls.pem", "--store", "none"],
+        &["drill", "broker-lost", "--listen", "0.0.0.0:0"],
+        &["drill", "broker-lost", "--headless", "--listen", "0.0.0.0:0"],
+        &["drill", "--check", "broker-lost", "--access", "open"],
+        &["token", "new", "--name", "a b", "--role", "viewer"],
+        &["token", "new", "--name", "ada", "--role", "root"],
+        &["token", "new", "--name", "ada", "--role", "viewer", "--until", "soon"],
     ] {
         assert_eq!(run_on(bad), ExitCode::from(64), "{bad:?}");
     }

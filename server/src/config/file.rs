@@ -1,5 +1,7 @@
 //! The TOML file, read by hand rather than by serde, so that each error names its line and the nearest known key.
 
+mod access;
+
 use std::time::Duration;
 
 use toml::Spanned;
@@ -11,7 +13,7 @@ use super::security::{self, Draft, Given};
 use super::store::InFile;
 use super::{BrokerAddresses, Clusters, ConfigError, Environment, address, check_cluster_name, did_you_mean};
 
-const TOP_KEYS: [&str; 3] = ["clusters", "listen", "store"];
+const TOP_KEYS: [&str; 4] = ["access", "clusters", "listen", "store"];
 const STORE_KEYS: [&str; 4] = ["incident_settles_after_s", "keep_groups_days", "keep_history_days", "place"];
 const CLUSTER_KEYS: [&str; 8] = [
     "bootstrap_servers",
@@ -53,6 +55,7 @@ pub(super) fn parse(text: &str, name: &str, environment: &Environment) -> Result
                 let place = format!("{}: listen", source.place_of(value));
                 read.listen = Some((address::parse_listen(text, &place)?, place));
             }
+            "access" => read.access = source.access(value)?,
             "store" => read.store = source.store(value)?,
             "clusters" => tables = Some(source.table(value, "clusters")?),
             unknown => return Err(source.unknown_key(key, unknown, &TOP_KEYS, "the file")),

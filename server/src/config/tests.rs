@@ -126,7 +126,7 @@ fn refusals_say_where_what_and_what_to_do() {
     insta::assert_snapshot!(file_refused("log = 1"), @"
     unstuck.toml line 1: unknown key `log` in the file
       A misspelt setting would be ignored silently, so it is refused.
-      Known keys: clusters, listen, store.
+      Known keys: access, clusters, listen, store.
     ");
     insta::assert_snapshot!(file_refused(""), @r#"
     unstuck.toml describes no cluster
@@ -230,13 +230,15 @@ fn the_command_line_wins_over_variables() {
             ("UNSTUCK_LISTEN", "127.0.0.1:9999"),
         ])
     };
-    let from_variables = for_serve(&options(&[]), None, None, &environment()).expect("variables are enough");
+    let from_variables =
+        for_serve(&options(&[]), None, None, &AccessOptions::default(), &environment()).expect("variables are enough");
     assert_eq!(from_variables.listen.port(), 9_999);
     assert_eq!(from_variables.clusters[0].name, "from-variable");
     assert_eq!(from_variables.clusters[0].bootstrap, ["variable:9092"]);
     assert_eq!(from_variables.clusters[0].broker_addresses.len(), 2);
     let typed = [("bootstrap", "typed:9092"), ("name", "typed"), ("address", "7=z:3")];
-    let typed = for_serve(&options(&typed), Some("localhost:8081"), None, &environment()).expect("good options");
+    let typed = for_serve(&options(&typed), Some("localhost:8081"), None, &AccessOptions::default(), &environment())
+        .expect("good options");
     assert_eq!(typed.listen, "127.0.0.1:8081".parse().expect("an address"));
     assert_eq!(typed.clusters[0].name, "typed");
     assert_eq!(typed.clusters[0].bootstrap, ["typed:9092"]);
@@ -246,9 +248,12 @@ fn the_command_line_wins_over_variables() {
 #[test]
 fn listens_on_loopback_unless_told_otherwise() {
     let environment = Environment::default();
-    let config = for_serve(&options(&[("bootstrap", "a:9092")]), None, None, &environment).expect("good options");
+    let config = for_serve(&options(&[("bootstrap", "a:9092")]), None, None, &AccessOptions::default(), &environment)
+        .expect("good options");
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
-    let error = for_serve(&options(&[("bootstrap", "a:9092")]), Some("8080"), None, &environment).expect_err("refused");
+    let error =
+        for_serve(&options(&[("bootstrap", "a:9092")]), Some("8080"), None, &AccessOptions::default(), &environment)
+            .expect_err("refused");
     insta::assert_snapshot!(error, @r#"
     --listen: cannot listen on "8080"
       It has to be the numeric address of a network interface of this machine, and a port.

@@ -8,7 +8,7 @@ use openssl::symm::Cipher;
 use openssl::x509::{X509, X509Name};
 
 use super::*;
-use crate::config::ClusterOptions;
+use crate::config::{AccessOptions, ClusterOptions};
 
 const SECRET: &str = "hunter2-Tr0ub4dor";
 
@@ -37,7 +37,13 @@ fn checked(folder: &Path, toml: &str) -> Checked {
     let toml = toml.replace("DIR", &folder.display().to_string());
     write(folder, "unstuck.toml", toml.as_bytes());
     let options = ClusterOptions { config: Some(folder.join("unstuck.toml")), ..ClusterOptions::default() };
-    let config = config::for_serve(&options, Some("127.0.0.1:8081"), Some("none"), &Environment::default());
+    let config = config::for_serve(
+        &options,
+        Some("127.0.0.1:8081"),
+        Some("none"),
+        &AccessOptions::default(),
+        &Environment::default(),
+    );
     check(&config.unwrap_or_else(|error| panic!("{error}")))
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use unstuck_drill::scenario::value::Time;
 
 use super::{check, ctl, from_incident, list, serve, truth};
+use crate::access::arguments::{AccessArgs, LoginArgs};
 use crate::cli::{Failure, LogArgs, block_on, seconds};
 use crate::config::Environment;
 use crate::incident_command::StoreArgs;
@@ -70,6 +71,8 @@ pub(crate) struct DrillArgs {
     /// Where to serve pages and API; port 0 takes a free one [default: 127.0.0.1:8080; with --headless 127.0.0.1:0]
     #[arg(short, long, value_name = "IP:PORT", requires = "scenarios")]
     pub(super) listen: Option<String>,
+    #[command(flatten)]
+    pub(super) access: AccessArgs,
     /// The port of the first broker; the others follow [default: free ones]
     #[arg(long, value_name = "FIRST", requires = "scenarios", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) ports: Option<u16>,
@@ -103,6 +106,8 @@ pub(crate) struct CtlArgs {
     /// Where the drill runs; it printed that when it began
     #[arg(short, long, global = true, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(super) url: String,
+    #[command(flatten)]
+    pub(super) login: LoginArgs,
     /// Print what the API answers, as JSON
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -162,8 +167,13 @@ pub(crate) fn run(arguments: DrillArgs, environment: &Environment) -> Result<u8,
             "--store and --config go with --from-incident\n  They say where the incident is kept.\n  Leave them out",
         ));
     }
+    if arguments.access.any() && (arguments.check || arguments.truth || arguments.scenarios.is_empty()) {
+        return Err(Failure::usage(
+            "options about access go with a drill that is served\n  Nothing listens otherwise.\n  Leave them out",
+        ));
+    }
     match (&arguments.command, arguments.scenarios.as_slice()) {
-        (Some(DrillCommand::Ctl(arguments)), _) => block_on(ctl::run(arguments)),
+        (Some(DrillCommand::Ctl(arguments)), _) => block_on(ctl::run(arguments, environment)),
         (None, scenarios) if arguments.check => check::run(scenarios),
         (None, scenarios) if arguments.truth => truth::run(scenarios),
         (None, []) => list::run(),

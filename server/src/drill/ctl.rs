@@ -11,6 +11,7 @@ use unstuck_drill::world::Status;
 use super::command::{CtlArgs, Nodes, Wish};
 use super::text;
 use crate::cli::{EXIT_SOFTWARE, EXIT_UNAVAILABLE, Failure};
+use crate::config::Environment;
 use crate::lookup::{base_url, end_of_output, words};
 use crate::problem::Problem;
 
@@ -21,11 +22,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The path of the API.
 const PATH: &str = "api/v1/drill";
 
-pub(super) async fn run(arguments: &CtlArgs) -> Result<u8, Failure> {
+pub(super) async fn run(arguments: &CtlArgs, environment: &Environment) -> Result<u8, Failure> {
     let url = base_url("--url", &arguments.url, "unstuck drill NAME")?;
     let url = url.join(PATH).map_err(|error| Failure::usage(format!("--url {:?}: {error}", arguments.url)))?;
     let wishes = wishes(&arguments.wish)?;
-    let client = Client::builder().timeout(TIMEOUT);
+    let client = arguments.login.log_in(Client::builder().timeout(TIMEOUT), environment)?;
     // A proxy cannot reach this machine's loopback, whatever the environment says about it.
     let client = if on_this_machine(&url) { client.no_proxy() } else { client }.build();
     let client = client.map_err(|error| Failure { code: EXIT_SOFTWARE, message: words(&error) })?;

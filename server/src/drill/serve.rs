@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use unstuck_drill::serve::{Drill, Listen};
 
 use super::command::DrillArgs;
 use super::text::{next_words, wrapped};
+use crate::access::Door;
 use crate::cli::{EXIT_SOFTWARE, EXIT_UNAVAILABLE, Failure, cannot_listen, end_on_signal};
 use crate::config::{self, DEFAULT_LISTEN, Environment};
 use crate::lookup::end_of_output;
@@ -34,17 +34,20 @@ pub(super) async fn run(wanted: &str, arguments: &DrillArgs, environment: &Envir
     let name = cluster_name(&name);
     let default = if arguments.headless { HEADLESS_LISTEN } else { DEFAULT_LISTEN };
     let listen = config::listen_address(arguments.listen.as_deref().unwrap_or(default), "--listen")?;
+    let door = Door::new(&config::access(&arguments.access.options(), environment, listen)?)?;
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot_listen(listen, &error))?;
     let address = listener.local_addr().map_err(|error| cannot_listen(listen, &error))?;
     let brokers = Listen::Loopback { host: BROKER_HOST.to_owned(), ports: arguments.ports };
+    door.warn(address);
+    let url = format!("{}://{address}", door.scheme());
     let drill = Drill::start(&name, Arc::new(scenario), &brokers).map_err(|error| no_brokers(&error))?;
     let drill = Arc::new(drill);
     let shutdown = CancellationToken::new();
     end_on_signal(&shutdown)?;
     if arguments.headless {
-        eprintln!("{}", headless_words(address));
+        eprintln!("{}", headless_words(&url));
     }
-    let greeting = if arguments.headless { drill.bootstrap().join(",") + "\n" } else { greeting(&drill, address) };
+    let greeting = if arguments.headless { drill.bootstrap().join(",") + "\n" } else { greeting(&drill, &url) };
     let mut output = std::io::stdout();
     end_of_output(output.write_all(greeting.as_bytes()).and_then(|()| output.flush()))?;
     // Beside the server's own end, not after it: both together have a second.
@@ -62,9 +65,9 @@ pub(super) async fn run(wanted: &str, arguments: &DrillArgs, environment: &Envir
     };
     let served = async {
         let served = if arguments.headless {
-            serving::serve_drill_control(Arc::clone(&drill), listener, shutdown.clone()).await
+            serving::serve_drill_control(Arc::clone(&drill), door, listener, shutdown.clone()).await
         } else {
-            serving::serve_drill(&name, Arc::clone(&drill), listener, shutdown.clone()).await
+            serving::serve_drill(&name, Arc::clone(&drill), door, listener, shutdown.clone()).await
         };
         // It may have failed by itself.
         shutdown.cancel();
@@ -109,20 +112,20 @@ fn no_brokers(error: &std::io::Error) -> Failure {
     }
 }
 
-fn headless_words(address: SocketAddr) -> String {
-    format!("The drill runs. Steer it with: unstuck drill ctl --url http://{address} status   (Ctrl-C ends it)")
+fn headless_words(url: &str) -> String {
+    format!("The drill runs. Steer it with: unstuck drill ctl --url {url} status   (Ctrl-C ends it)")
 }
 
-fn greeting(drill: &Drill, address: SocketAddr) -> String {
+fn greeting(drill: &Drill, url: &str) -> String {
     let status = drill.status();
     let mut text = format!("\n  {}\n\n", status.title);
     text.push_str(&wrapped(&status.story, "  "));
-    let _ = writeln!(text, "\n  Open     http://{address}   (Ctrl-C ends it)");
+    let _ = writeln!(text, "\n  Open     {url}   (Ctrl-C ends it)");
     let _ = writeln!(text, "  Brokers  {}", status.bootstrap.join(","));
     if let Some(next) = next_words(&status) {
         let _ = writeln!(text, "  Next     {next}");
     }
-    let url = if address.to_string() == DEFAULT_LISTEN { String::new() } else { format!(" --url http://{address}") };
+    let url = if url == format!("http://{DEFAULT_LISTEN}") { String::new() } else { format!(" --url {url}") };
     let _ = writeln!(text, "  Steer    in the page, or with: unstuck drill ctl{url} next\n");
     text
 }

@@ -19,6 +19,7 @@ pub(crate) fn state(drill: &Drill) -> DrillState {
         steps: status.steps.into_iter().map(step).collect(),
         node_count: status.nodes.len(),
         nodes: status.nodes.into_iter().map(node).collect(),
+        only_read: false,
     }
 }
 

@@ -49,7 +49,7 @@ impl Place {
     }
 
     fn from(&self) -> From {
-        From { store: self.store(), server: None, log: LogArgs { log_level: None } }
+        From { store: self.store(), server: None, login: LoginArgs::default(), log: LogArgs { log_level: None } }
     }
 
     async fn import(&self, name: &str) -> Result<String, Failure> {
@@ -130,6 +130,7 @@ async fn a_server_is_asked_as_the_store_is() {
     let remote = From {
         store: StoreArgs { store: None, config: None },
         server: Some(format!("http://{address}")),
+        login: LoginArgs::default(),
         log: LogArgs { log_level: None },
     };
     assert_eq!(

@@ -18,13 +18,11 @@ use super::{NAME_CAP, NOTE_CAP, archive, by_hand};
 use crate::api::{attachment, pairs};
 use crate::assets;
 use crate::problem::Problem;
-use crate::same_site::{Sent, header_text};
+use crate::same_site::Sent;
 use crate::watched::Watched;
 
 /// The largest body: a note of the largest size, percent-encoded.
 const BODY_LIMIT: usize = 4 * NOTE_CAP;
-/// How a proxy in front of Unstuck names who is logged in. It must set or remove it in every request.
-const USER_HEADER: &str = "x-forwarded-user";
 
 /// Forms and files of incidents, outside of the API.
 pub(crate) fn router(watched: Arc<Watched>) -> Router {
@@ -69,9 +67,9 @@ struct Form {
 
 impl Form {
     fn read(sent: Sent) -> Result<Self, Problem> {
-        let user = header_text(&sent.headers, USER_HEADER).map(str::to_owned);
+        let user = sent.who.name.clone();
         let [by, text] = sent.fields(["by", "text"], BODY_LIMIT)?;
-        // Whoever is logged in at the proxy need not type it, and cannot be somebody else.
+        // Whoever is logged in need not type it, and cannot be somebody else.
         let by = user.or(by).unwrap_or_default();
         let by: String = by.trim().chars().filter(|c| !c.is_control()).take(NAME_CAP).collect();
         let text = text.unwrap_or_default().replace("\r\n", "\n");

@@ -1,8 +1,6 @@
 //! Asking a running `unstuck serve`.
 
-use std::time::Duration;
-
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 use unstuck_diagnosis::lookup::Lookup;
 use unstuck_diagnosis::plan::{Plan, Refusal, Wish};
@@ -25,15 +23,15 @@ struct Server<'a> {
     client: Client,
 }
 
-/// Asks `server` about the ids; `timeout` is for each request.
+/// Asks `server` about the ids; `client` knows how long each request may take, and the login.
 pub(super) async fn ask(
     server: &str,
     cluster: Option<&str>,
     wanted: &Wanted,
-    timeout: Duration,
+    client: ClientBuilder,
     colours: bool,
 ) -> Result<Answer, Failure> {
-    let client = Client::builder().timeout(timeout).build().map_err(|error| could_not_look(server, &words(&error)))?;
+    let client = client.build().map_err(|error| could_not_look(server, &words(&error)))?;
     let server = Server { named: server, base: base_url("--server", server, "unstuck serve")?, client };
     let cluster = server.cluster(cluster).await?;
     let groups = match wanted {
@@ -52,9 +50,9 @@ pub(crate) async fn plan(
     server: &str,
     cluster: Option<&str>,
     wish: Wish,
-    timeout: Duration,
+    client: ClientBuilder,
 ) -> Result<Result<Plan, Refusal>, Failure> {
-    let client = Client::builder().timeout(timeout).build().map_err(|error| could_not_look(server, &words(&error)))?;
+    let client = client.build().map_err(|error| could_not_look(server, &words(&error)))?;
     let server = Server { named: server, base: base_url("--server", server, "unstuck serve")?, client };
     let cluster = server.cluster(cluster).await?;
     let broker = if let Wish::Evacuate(broker) = wish { format!("?broker={broker}") } else { String::new() };

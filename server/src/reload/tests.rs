@@ -20,7 +20,14 @@ fn drill() -> Drill {
 fn config(clusters: &[ClusterConfig]) -> Config {
     let places = Places { listen: "a test".to_owned(), store: "a test".to_owned() };
     let listen = "127.0.0.1:0".parse().expect("an address");
-    Config { listen, clusters: clusters.to_vec(), store: None, origins: BTreeMap::new(), places }
+    Config {
+        listen,
+        clusters: clusters.to_vec(),
+        store: None,
+        access: AccessConfig::open(),
+        origins: BTreeMap::new(),
+        places,
+    }
 }
 
 async fn until(watched: &Watched, cluster: &str, wanted: impl Fn(&Published) -> bool) -> Arc<Published> {

@@ -3,10 +3,17 @@
 
 use super::player::Standing;
 
-/// The bar, on the page with the address `back`.
-pub(crate) fn bar(standing: &Standing, back: &str) -> String {
+/// The bar, on the page with the address `back`; without buttons for who may only read.
+pub(crate) fn bar(standing: &Standing, back: &str, only_reads: bool) -> String {
     let Standing { moment, of, playing, sentence, .. } = standing;
     let (back, sentence) = (escaped(back), escaped(sentence));
+    if only_reads {
+        return format!(
+            r#"<aside class="recording" aria-label="Recording">
+<p><strong>Not the cluster now.</strong> <span role="status">{sentence}</span> Moment {moment} of {of}. Recordings are played by editors.</p>
+</aside>"#
+        );
+    }
     let disabled = |is: bool| if is { " disabled" } else { "" };
     let (first, last, alone) = (disabled(*moment == 1), disabled(moment == of), disabled(*of == 1));
     let (play_hidden, pause_hidden) = if *playing { (" hidden", "") } else { ("", " hidden") };
@@ -28,7 +35,8 @@ pub(crate) fn bar(standing: &Standing, back: &str) -> String {
     )
 }
 
-fn escaped(text: &str) -> String {
+/// A text as it may stand in HTML, also between quotes.
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

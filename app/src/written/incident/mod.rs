@@ -1,7 +1,7 @@
 //! The page of an incident: exactly what was seen then, beside what is true now.
 
 mod groups;
-mod notes;
+pub(super) mod notes;
 mod then_now;
 
 use jiff::Timestamp;

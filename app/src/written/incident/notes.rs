@@ -9,7 +9,7 @@ use super::super::markdown;
 use super::super::times::when;
 use super::Medium;
 use crate::part::card;
-use crate::source::IncidentView;
+use crate::source::{IncidentView, Visitor};
 use crate::text::incident_href;
 
 /// The notes, and the form for another one.
@@ -17,11 +17,11 @@ pub(super) fn notes_card(view: &IncidentView, near: Timestamp, medium: Medium) -
     let notes = view.notes.iter().map(|one| note(one, near));
     let none = view.notes.is_empty().then(|| view! { <p class="soft">"Nobody has written anything yet."</p> });
     let action = format!("{}/notes", incident_href(&view.incident.id));
-    let form = (medium == Medium::Page).then(|| {
+    let visitor = Visitor::here();
+    let form = (medium == Medium::Page && !visitor.only_reads).then(|| {
         view! {
             <form class="fields" method="post" action=action>
-                <label for="note-by">"Your name"</label>
-                <input id="note-by" name="by" autocomplete="name" maxlength="100"/>
+                {by_field("note-by", "Your name", &visitor)}
                 <label for="note-text">"What you found out, tried or changed (Markdown)"</label>
                 <textarea id="note-text" name="text" rows="4" required maxlength="10000"></textarea>
                 <button type="submit">"Write it down"</button>
@@ -32,8 +32,26 @@ pub(super) fn notes_card(view: &IncidentView, near: Timestamp, medium: Medium) -
         {none}
         {notes.collect_view()}
         {form}
+        {(medium == Medium::Page && visitor.only_reads).then(|| only_reads("Notes are written by editors."))}
     };
     view! { <div id="notes">{card("Notes", body)}</div> }.into_any()
+}
+
+/// Asks for the name of whoever writes, unless they have logged in with it.
+pub(in crate::written) fn by_field(id: &'static str, label: &'static str, visitor: &Visitor) -> AnyView {
+    match &visitor.name {
+        Some(name) => view! { <p class="soft">"As "<bdi>{visible(name)}</bdi>"."</p> }.into_any(),
+        None => view! {
+            <label for=id>{label}</label>
+            <input id=id name="by" autocomplete="name" maxlength="100"/>
+        }
+        .into_any(),
+    }
+}
+
+/// Why there is no form.
+pub(in crate::written) fn only_reads(what: &'static str) -> AnyView {
+    view! { <p class="soft">{what}" You may read here."</p> }.into_any()
 }
 
 fn note(note: &Note, near: Timestamp) -> AnyView {
@@ -50,7 +68,17 @@ fn note(note: &Note, near: Timestamp) -> AnyView {
 /// Who looks after it; a form to say so, or to take that back.
 pub(super) fn looked_after_card(incident: &Incident, near: Timestamp) -> AnyView {
     let href = incident_href(&incident.id);
+    let visitor = Visitor::here();
     let body = match &incident.acknowledged {
+        Some(one) if visitor.only_reads => view! {
+            <p><strong><bdi>{visible(&one.by)}</bdi></strong>{format!(" since {}.", when(one.at, near))}</p>
+        }
+        .into_any(),
+        None if visitor.only_reads => view! {
+            <p class="soft">"Nobody yet."</p>
+            {only_reads("Editors say so themselves.")}
+        }
+        .into_any(),
         Some(one) => view! {
             <p><strong><bdi>{visible(&one.by)}</bdi></strong>{format!(" since {}.", when(one.at, near))}</p>
             <form class="fields" method="post" action=format!("{href}/release")>
@@ -61,8 +89,7 @@ pub(super) fn looked_after_card(incident: &Incident, near: Timestamp) -> AnyView
         None => view! {
             <p class="soft">"Nobody yet. Colleagues who open this page see your name."</p>
             <form class="fields" method="post" action=format!("{href}/acknowledge")>
-                <label for="ack-by">"Your name"</label>
-                <input id="ack-by" name="by" autocomplete="name" maxlength="100"/>
+                {by_field("ack-by", "Your name", &visitor)}
                 <button type="submit">"I look after it"</button>
             </form>
         }
