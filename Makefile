@@ -132,7 +132,10 @@ check-deny:
 # Among them a browser on a live cluster. Kafka's own tools against drills need Kafka's jars, but no brokers.
 .PHONY: test-kafka
 test-kafka: end2end/node_modules
+	@rm -rf target/matrix
 	$(CARGO) test --workspace --test kafka -- --test-threads=1
+	@echo; echo "What each account sees by each way in (a group on the broker that is killed, one elsewhere):"; \
+	  cat target/matrix/* | column -t -s '|'
 	$(CARGO) test --workspace --test drill -- with_kafkas_tools:: in_a_browser::
 
 .PHONY: test-browser

@@ -25,6 +25,7 @@ mod on_real_kafka {
     mod remedies;
     mod rights;
     mod rolling_restart;
+    mod secured;
     mod shared;
     mod watch;
     mod wrong_addresses;
