@@ -9,11 +9,15 @@ pub(super) fn advice(address: &str, why: &Why) -> Option<Remedy> {
     let remedy = match why {
         Why::AuthenticationRequired => Remedy::new(
             "Give Unstuck a login",
-            format!("{address} wants SASL, and `sasl` is not set for this cluster. Else use a listener without a login."),
+            format!(
+                "{address} wants SASL, and `sasl` is not set for this cluster. Else use a listener without a login."
+            ),
         ),
         Why::SpeaksTls => Remedy::new(
             "Have Unstuck speak TLS",
-            format!("{address} is a TLS listener, and `tls` is not set for this cluster. Else use a plaintext listener."),
+            format!(
+                "{address} is a TLS listener, and `tls` is not set for this cluster. Else use a plaintext listener."
+            ),
         ),
         Why::SpeaksPlaintext => Remedy::new(
             "Use the TLS listener, or leave `tls` out",

@@ -165,8 +165,7 @@ fn private_key(material: &Material, password: Option<&Secret>) -> Result<PKey<Pr
 fn pkcs12(file: &Path, password: Option<&Secret>) -> Result<(Vec<X509>, PKey<Private>), Unusable> {
     let at = file.display();
     let der = std::fs::read(file).map_err(|error| unusable(PKCS12, format!("{at} cannot be read: {error}")))?;
-    let store =
-        Pkcs12::from_der(&der).map_err(|_| unusable(PKCS12, format!("{at} is no PKCS#12 file")))?;
+    let store = Pkcs12::from_der(&der).map_err(|_| unusable(PKCS12, format!("{at} is no PKCS#12 file")))?;
     let password = password.map(|password| secret(PKCS12_PASSWORD, password)).transpose()?;
     let password = password.as_ref().map_or("", |password| password.expose_secret());
     let parsed = store.parse2(password).map_err(|error| {

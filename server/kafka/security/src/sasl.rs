@@ -42,7 +42,9 @@ impl SaslLogin {
     fn number(&self) -> Result<u64, WireError> {
         let unusable = |error: crate::Unusable| WireError::Unusable(error.to_string());
         let secret = match &self.sasl {
-            Sasl::Plain { password, .. } | Sasl::Scram { password, .. } => secret(PASSWORD, password).map_err(unusable)?,
+            Sasl::Plain { password, .. } | Sasl::Scram { password, .. } => {
+                secret(PASSWORD, password).map_err(unusable)?
+            }
             Sasl::OAuthBearer(TokenSource::Token(token)) => secret(TOKEN, token).map_err(unusable)?,
             Sasl::OAuthBearer(TokenSource::ClientCredentials { .. }) | Sasl::MskIam { .. } | Sasl::Gssapi { .. } => {
                 return Ok(0);
@@ -198,9 +200,7 @@ impl Conversation for Spoken {
 
 fn unproven(error: &SessionError) -> WireError {
     match error {
-        SessionError::MutualAuthenticationFailed => {
-            WireError::PeerNotProven("its signature is wrong".to_owned())
-        }
+        SessionError::MutualAuthenticationFailed => WireError::PeerNotProven("its signature is wrong".to_owned()),
         other => WireError::PeerNotProven(other.to_string()),
     }
 }

@@ -67,7 +67,11 @@ pub(crate) fn issue(name: &str, what: &For<'_>, by: Option<&Issued>) -> Issued {
         For::Hosts(hosts) | For::ExpiredHosts(hosts) => {
             let mut names = SubjectAlternativeName::new();
             for host in *hosts {
-                if host.parse::<std::net::IpAddr>().is_ok() { names.ip(host) } else { names.dns(host) };
+                if host.parse::<std::net::IpAddr>().is_ok() {
+                    names.ip(host)
+                } else {
+                    names.dns(host)
+                };
             }
             let names = names.build(&builder.x509v3_context(issuer.map(|issuer| &**issuer), None)).expect("names");
             builder.append_extension(names).expect("names");

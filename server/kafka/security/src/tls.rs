@@ -53,7 +53,12 @@ impl SecureDial {
         Ok(connector)
     }
 
-    fn wrap(&self, connector: &SslConnector, peer: Addressed<'_>, stream: Box<dyn Stream>) -> Result<TlsStream, ErrorStack> {
+    fn wrap(
+        &self,
+        connector: &SslConnector,
+        peer: Addressed<'_>,
+        stream: Box<dyn Stream>,
+    ) -> Result<TlsStream, ErrorStack> {
         let seen: Arc<Mutex<Option<WireError>>> = Arc::default();
         let mut configured = connector.configure()?;
         configured.set_verify_hostname(self.tls.verify_host);

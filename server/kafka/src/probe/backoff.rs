@@ -31,11 +31,9 @@ impl Backoff {
             // Each attempt may count against an account, and writes a line into the broker's log.
             Why::AuthenticationRequired => Duration::from_secs(30),
             // These change by somebody's hand only; meanwhile each attempt leaves a line in a foreign log.
-            Why::SpeaksHttp
-            | Why::SpeaksTls
-            | Why::SpeaksPlaintext
-            | Why::OtherBroker(_)
-            | Why::OtherCluster(_) => Duration::from_secs(5),
+            Why::SpeaksHttp | Why::SpeaksTls | Why::SpeaksPlaintext | Why::OtherBroker(_) | Why::OtherCluster(_) => {
+                Duration::from_secs(5)
+            }
             // Refused logins and TLS handshakes have their pause in crate `security`, for all connections together; until
             // it is over nothing is sent, and another secret or certificate is noticed at once.
             // Somebody accepts and hangs up; we may have asked in TLS as well, which leaves a line in a log.

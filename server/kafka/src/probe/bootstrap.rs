@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use unstuck_diagnosis::snapshot::{BootstrapAnswer, Why};
-use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, Topics};
 use unstuck_wire::WireError;
+use unstuck_wire::messages::metadata::{Keep, MetadataAnswer, MetadataRequest, Topics};
 
 use super::backoff::Backoff;
 use crate::shared::Shared;

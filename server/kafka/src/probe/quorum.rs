@@ -4,8 +4,8 @@
 use tokio::time::sleep;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{Observed, Quorum, Why};
-use unstuck_wire::messages::cluster::DescribeQuorumRequest;
 use unstuck_wire::WireError;
+use unstuck_wire::messages::cluster::DescribeQuorumRequest;
 
 use super::patience::Patience;
 use crate::shared::{Nudges, Shared};

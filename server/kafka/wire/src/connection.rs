@@ -273,12 +273,7 @@ impl Connection {
     }
 
     /// Sends a request, after the late answer to the one before if that is owed.
-    async fn send<R: Request>(
-        &mut self,
-        request: &R,
-        version: i16,
-        until: Instant,
-    ) -> Result<Outstanding, WireError> {
+    async fn send<R: Request>(&mut self, request: &R, version: i16, until: Instant) -> Result<Outstanding, WireError> {
         let correlation = self.next_correlation;
         let key = R::API.codec_key();
         let spec = RequestFrameSpec {

@@ -123,7 +123,14 @@ impl Broker {
         Some(asked.correlation)
     }
 
-    async fn say(&mut self, correlation: i32, error: i16, message: Option<&str>, said: &[u8], session: i64) -> Option<()> {
+    async fn say(
+        &mut self,
+        correlation: i32,
+        error: i16,
+        message: Option<&str>,
+        said: &[u8],
+        session: i64,
+    ) -> Option<()> {
         let mut body = BytesMut::new();
         body.put_i16(error);
         match message {
@@ -280,7 +287,10 @@ async fn answers_out_of_order_and_hostile_lengths_are_malformed() {
         })
         .await;
         let failure = enter(&address, &Arc::default(), DEADLINE).await.err();
-        assert!(matches!(failure, Some(WireError::Malformed(_) | WireError::PeerNotProven(_))), "{length}: {failure:?}");
+        assert!(
+            matches!(failure, Some(WireError::Malformed(_) | WireError::PeerNotProven(_))),
+            "{length}: {failure:?}"
+        );
     }
 }
 
