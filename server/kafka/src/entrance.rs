@@ -87,3 +87,55 @@ impl Shared {
         self.entrance.open(address, host_of(advertised), deadline).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::time::Instant;
+    use unstuck_wire::messages::metadata::BrokerAddress;
+    use unstuck_wire::{Dial, Dialing};
+
+    use super::*;
+    use crate::ClusterConfig;
+
+    /// Refuses everybody, and remembers whom it was to reach, and as whom.
+    #[derive(Default)]
+    struct Asked(Mutex<Vec<(String, String)>>);
+
+    impl Dial for Asked {
+        fn dial<'a>(&'a self, _: &'a str, _: Instant) -> Dialing<'a> {
+            Box::pin(async { Err(WireError::Refused) })
+        }
+
+        fn dial_as<'a>(&'a self, address: &'a str, host: &'a str, until: Instant) -> Dialing<'a> {
+            self.0.lock().expect("no panic").push((address.to_owned(), host.to_owned()));
+            self.dial(address, until)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_broker_behind_a_tunnel_has_to_be_the_host_that_it_advertises() {
+        let asked = Arc::new(Asked::default());
+        let mut config = ClusterConfig::new("test", vec!["way-in.example:9093".to_owned()]);
+        config.broker_addresses.insert(1, "127.0.0.1:19093".to_owned());
+        let dialer: Arc<dyn Dial> = Arc::<Asked>::clone(&asked);
+        let shared = Shared::new(config, Surroundings { dialer, ..Surroundings::default() });
+        let told = |address: &str| BrokerAddress { address: address.to_owned(), rack: None };
+        shared.learn(&[(1, told("kafka-1.example:9093")), (2, told("[fd00::2]:9093"))].into());
+        let deadline = Duration::from_secs(10);
+        for id in [1, 2] {
+            let address = shared.address(id).expect("an address");
+            let refused = shared.connect_broker(id, &address, deadline).await.err();
+            assert_eq!(refused, Some(WireError::Refused));
+        }
+        shared.connect("way-in.example:9093", deadline).await.err();
+        let wanted = [
+            ("127.0.0.1:19093", "kafka-1.example"),
+            ("[fd00::2]:9093", "fd00::2"),
+            ("way-in.example:9093", "way-in.example"),
+        ];
+        let wanted = wanted.map(|(address, host)| (address.to_owned(), host.to_owned()));
+        assert_eq!(*asked.0.lock().expect("no panic"), wanted);
+    }
+}

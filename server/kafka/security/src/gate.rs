@@ -70,8 +70,8 @@ impl Gate {
             if addresses.values().any(|standing| standing.accepted(secret)) {
                 return Ok(());
             }
-            let elsewhere = addresses.values().filter_map(|standing| standing.refusal(secret));
-            elsewhere.filter(|refusal| of_the_account(refusal)).next().map_or(Ok(()), |refusal| Err(refusal.clone()))
+            let mut elsewhere = addresses.values().filter_map(|standing| standing.refusal(secret));
+            elsewhere.find(|refusal| of_the_account(refusal)).map_or(Ok(()), |refusal| Err(refusal.clone()))
         })
     }
 

@@ -33,9 +33,10 @@ impl Request for SaslHandshakeRequest {
     const API: Api = Api::SaslHandshake;
 
     fn encode(&self, version: i16, out: &mut BytesMut) -> Result<(), WireError> {
-        let mut request = SaslHandshakeRequestData::default();
-        request.mechanism = text(&self.mechanism)?;
-        request.write(out, version).map_err(unwritable)
+        SaslHandshakeRequestData::default()
+            .with_mechanism(text(&self.mechanism)?)
+            .write(out, version)
+            .map_err(unwritable)
     }
 
     fn decode(&self, version: i16, body: &mut Bytes) -> Result<Decoded<Self::Answer>, WireError> {
@@ -76,9 +77,10 @@ impl Request for SaslAuthenticateRequest {
     const API: Api = Api::SaslAuthenticate;
 
     fn encode(&self, version: i16, out: &mut BytesMut) -> Result<(), WireError> {
-        let mut request = SaslAuthenticateRequestData::default();
-        request.auth_bytes = self.said.clone();
-        request.write(out, version).map_err(unwritable)
+        SaslAuthenticateRequestData::default()
+            .with_auth_bytes(self.said.clone())
+            .write(out, version)
+            .map_err(unwritable)
     }
 
     fn decode(&self, version: i16, body: &mut Bytes) -> Result<Decoded<Self::Answer>, WireError> {
