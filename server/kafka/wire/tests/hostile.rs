@@ -17,7 +17,7 @@ use unstuck_wire::messages::logs::{DescribeLogDirsRequest, ListPartitionReassign
 use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::messages::offsets::{ListOffsetsRequest, OffsetFetchRequest};
 use unstuck_wire::messages::transactions::{
-    DescribeProducersRequest, DescribeTransactionRequest, DescribeTransactionsRequest, ListTransactionsRequest,
+    DescribeProducersRequest, DescribeTransactionsRequest, ListTransactionsRequest,
 };
 use unstuck_wire::{Api, Request};
 
