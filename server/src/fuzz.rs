@@ -80,7 +80,8 @@ fn edited_documents_are_read_or_refused() {
     let good = kept(folder("src/kept/testdata")).expect("documents").into_iter().map(|(_, bytes)| bytes);
     let mut good = with_corpus(good.collect(), "documents");
     // As they are within their compression, which an edit would only break.
-    let unpacked: Vec<Vec<u8>> = good.iter().filter_map(|bytes| unpack(bytes)).collect();
+    let unpacked = good.iter().filter_map(|bytes| unpack(bytes)).filter(|bytes| bytes.len() < 1 << 20);
+    let unpacked: Vec<Vec<u8>> = unpacked.collect();
     good.extend(unpacked);
     good.iter().for_each(|bytes| opened(bytes, &file));
     bolero::check!().with_type::<(bool, Edits)>().for_each(|(pack, edits)| {
@@ -122,8 +123,11 @@ fn asked_for(id: &[u8]) {
             let watched = testing::clusters([testing::healthy("kafka", &["orders", "two\nlines", "\u{202e}sredro"])]);
             let response = testing::answer(testing::router(watched), request).await;
             assert_ne!(response.status(), StatusCode::INTERNAL_SERVER_ERROR, "{what}");
-            let text = testing::text(response).await;
-            assert!(!text.contains("<script>alert"), "{what}");
+            let html =
+                response.headers().get("content-type").is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+            let text = String::from_utf8_lossy(&body);
+            assert!(!html || !text.contains("<script>alert"), "{what}");
         }
     });
 }

@@ -34,6 +34,8 @@ const LOGIN: Duration = Duration::from_millis(500);
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// The pause after a file could not be read.
 const AFTER_UNREADABLE: Duration = Duration::from_secs(5);
+/// How often it is looked whether a file changed that was not valid.
+const AFTER_INVALID: Duration = Duration::from_secs(1);
 /// How long librdkafka keeps a token that does not say when it ends.
 const UNTOLD_LIFE: SignedDuration = SignedDuration::from_mins(5);
 
@@ -55,10 +57,16 @@ fn watch(shared: &Shared, runtime: &Handle) {
     while !shared.stop.is_cancelled() {
         match look(shared, runtime, &mut failing) {
             End::Stopped | End::ToldAnew => {}
-            End::Invalid(text) => {
-                tracing::warn!(cluster = shared.config.name, "client: {text}");
-                shared.client(Err(Why::Client(text)));
+            End::Impossible(text) => {
+                super::publish(shared, Err(text), &mut failing);
                 return;
+            }
+            End::Invalid(text, told) => {
+                super::publish(shared, Err(text), &mut failing);
+                // A file may have been read while it was written.
+                while !shared.stop.is_cancelled() && !changed(shared, &told) {
+                    pause(shared, AFTER_INVALID, |_| false);
+                }
             }
             End::Unreadable(text) => {
                 super::publish(shared, Err(text), &mut failing);
@@ -85,8 +93,10 @@ fn changed(shared: &Shared, told: &Properties) -> bool {
 /// Why a client's time ended.
 enum End {
     Stopped,
-    /// The properties are not valid.
-    Invalid(String),
+    /// Never in this build.
+    Impossible(String),
+    /// The properties, or what is in the files that they come from, are not valid.
+    Invalid(String, Arc<Properties>),
     /// A file cannot be read now.
     Unreadable(String),
     /// Its connections are refused, and meanwhile a file changed.
@@ -99,7 +109,7 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
     let told = match Properties::of(&shared.config) {
         Ok(told) => Arc::new(told),
         Err(error @ Unusable::Unreadable(_)) => return End::Unreadable(error.to_string()),
-        Err(error @ Unusable::NoKerberos) => return End::Invalid(error.to_string()),
+        Err(error @ Unusable::NoKerberos) => return End::Impossible(error.to_string()),
     };
     let eye = Eye {
         cluster: shared.config.name.clone(),
@@ -113,7 +123,7 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
     };
     let eye: BaseConsumer<Eye> = match told.config().create_with_context(eye) {
         Ok(eye) => eye,
-        Err(error) => return End::Invalid(told.words(&error)),
+        Err(error) => return End::Invalid(told.words(&error), told),
     };
     if eye.context().logs_in {
         // The first connection is made without being asked; see how it ends before asking for more.

@@ -18,7 +18,7 @@ use reqsign_aws_core::{
     AssumeRoleWithWebIdentityCredentialProvider, Credential, ECSCredentialProvider, EnvCredentialProvider,
     IMDSv2CredentialProvider, ProfileCredentialProvider, SSOCredentialProvider,
 };
-use reqsign_core::{Context, OsEnv, ProvideCredentialDyn};
+use reqsign_core::{Context, Env, OsEnv, ProvideCredentialDyn};
 use reqsign_file_read_tokio::TokioFileRead;
 use reqsign_http_send_reqwest::ReqwestHttpSend;
 use reqwest::{Client, Url};
@@ -55,7 +55,11 @@ impl fmt::Debug for Msk {
 impl Msk {
     /// Looks for credentials where the programs of AWS do, in their order.
     pub(super) fn new(region: &str) -> Self {
-        let context = Context::new().with_file_read(TokioFileRead).with_env(OsEnv);
+        Self::within(region, OsEnv)
+    }
+
+    fn within(region: &str, environment: impl Env) -> Self {
+        let context = Context::new().with_file_read(TokioFileRead).with_env(environment);
         let web = AssumeRoleWithWebIdentityCredentialProvider::new().with_region(region.to_owned());
         let places: Vec<Place> = vec![
             ("the environment", Box::new(EnvCredentialProvider::new())),
@@ -147,41 +151,39 @@ fn signed(region: &str, credential: &Credential, now: Timestamp) -> Result<Strin
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use openssl::hash::MessageDigest;
-    use openssl::pkey::PKey;
-    use openssl::sha::sha256;
-    use openssl::sign::Signer;
+    use reqsign_core::StaticEnv;
+    use secrecy::ExposeSecret;
 
     use super::*;
 
-    fn hmac(key: &[u8], text: &str) -> Vec<u8> {
-        let key = PKey::hmac(key).expect("a key");
-        let mut signer = Signer::new(MessageDigest::sha256(), &key).expect("a signer");
-        signer.sign_oneshot_to_vec(text.as_bytes()).expect("a signature")
+    fn environment(folder: &tempfile::TempDir, more: &[(&str, &str)]) -> StaticEnv {
+        let elsewhere = [("AWS_EC2_METADATA_DISABLED", "true")];
+        let envs = elsewhere.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        StaticEnv { home_dir: Some(folder.path().to_owned()), envs: envs.collect() }
     }
 
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    }
+    #[tokio::test]
+    async fn credentials_are_found_in_environment_and_profile() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let none = Msk::within("eu-west-1", environment(&folder, &[])).ask().await.err().map(|error| error.to_string());
+        assert_eq!(none.as_deref(), Some("no credentials of AWS to sign a token with: none is given"));
 
-    /// The signature that such an address should have, computed anew from AWS' description of Signature Version 4.
-    fn expected(url: &str, secret: &str, payload: &str) -> String {
-        let (host, query) = url.strip_prefix("https://").and_then(|rest| rest.split_once('?')).expect("a query");
-        let (host, path) = host.split_once('/').expect("a path");
-        let pairs: BTreeMap<&str, &str> = query
-            .split('&')
-            .filter_map(|pair| pair.split_once('='))
-            .filter(|(name, _)| !["X-Amz-Signature", "User-Agent"].contains(name))
-            .collect();
-        let query: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let canonical = format!("GET\n/{path}\n{}\nhost:{host}\n\nhost\n{payload}", query.join("&"));
-        let date = pairs["X-Amz-Date"];
-        let scope = pairs["X-Amz-Credential"].split_once("%2F").expect("a scope").1.replace("%2F", "/");
-        let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{}", hex(&sha256(canonical.as_bytes())));
-        let key = scope.split('/').fold(format!("AWS4{secret}").into_bytes(), |key, part| hmac(&key, part));
-        hex(&hmac(&key, &to_sign))
+        std::fs::create_dir(folder.path().join(".aws"))?;
+        let profile = "[default]\naws_access_key_id = AKPROFILE\naws_secret_access_key = of-the-profile\n";
+        std::fs::write(folder.path().join(".aws/credentials"), profile)?;
+        let given = [("AWS_ACCESS_KEY_ID", "AKENV"), ("AWS_SECRET_ACCESS_KEY", "of-the-environment")];
+        for (more, whose) in [(&[][..], "AKPROFILE"), (&given[..], "AKENV")] {
+            let msk = Msk::within("eu-west-1", environment(&folder, more));
+            let token = msk.ask().await.expect("a token");
+            let url = BASE64_URL_SAFE_NO_PAD.decode(token.value.expose_secret()).expect("base64url without padding");
+            let url = String::from_utf8(url).expect("an address");
+            assert!(url.starts_with("https://kafka.eu-west-1.amazonaws.com/?Action=kafka-cluster%3AConnect&"), "{url}");
+            assert!(url.contains(&format!("X-Amz-Credential={whose}%2F")), "{url}");
+            let life = token.expires.expect("it ends").duration_since(Timestamp::now()).as_secs();
+            assert!((600..=900).contains(&life), "{life}");
+            assert!(!format!("{msk:?}{token:?}").contains("of-the-"));
+        }
+        Ok(())
     }
 
     fn credential(session: Option<&str>) -> Credential {
@@ -193,39 +195,31 @@ mod tests {
         }
     }
 
-    /// The example that AWS publishes: "Authenticating Requests: Using Query Parameters (AWS Signature Version 4)".
+    /// The addresses are those that AWS' own library for Python makes of the same (`SigV4QueryAuth` of botocore).
     #[test]
-    fn the_check_below_agrees_with_the_example_of_aws() {
-        let url = "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256\
-            &X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
-            &X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host";
-        assert_eq!(
-            expected(url, "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "UNSIGNED-PAYLOAD"),
-            "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
-        );
-    }
-
-    #[test]
-    fn an_address_is_signed_as_iam_expects_it() {
+    fn an_address_is_signed_as_aws_does_it() {
         let at = Timestamp::from_second(1_700_000_000).expect("a moment");
-        for session in [None, Some("session/token+with=signs")] {
+        let begin = "https://kafka.eu-west-1.amazonaws.com/?Action=kafka-cluster%3AConnect&X-Amz-Algorithm=AWS4-HMAC-SHA256\
+            &X-Amz-Credential=AKIDEXAMPLE%2F20231114%2Feu-west-1%2Fkafka-cluster%2Faws4_request\
+            &X-Amz-Date=20231114T221320Z&X-Amz-Expires=900&X-Amz-SignedHeaders=host";
+        let cases = [
+            (None, "&X-Amz-Signature=26794ad200e10e2e7b4c6228b6953ca4aaa8dfc38515ae16882689fcb5f066a9"),
+            (
+                Some("session/token+with=signs"),
+                "&X-Amz-Security-Token=session%2Ftoken%2Bwith%3Dsigns\
+                 &X-Amz-Signature=e7f569dfae64f510f3c77748bddf03c2c738915e392383ea5088ced5c6938342",
+            ),
+        ];
+        // The order of what stands in an address does not matter: what is signed is sorted.
+        let parts = |url: &str| {
+            let mut parts: Vec<String> = url.split(['?', '&']).map(str::to_owned).collect();
+            parts.sort();
+            parts
+        };
+        for (session, end) in cases {
             let url = signed("eu-west-1", &credential(session), at).expect("an address");
-            let begin = "https://kafka.eu-west-1.amazonaws.com/?Action=kafka-cluster%3AConnect&X-Amz-";
-            assert!(url.starts_with(begin), "{url}");
-            let pairs: BTreeMap<String, String> = Url::parse(&url)
-                .expect("a URL")
-                .query_pairs()
-                .map(|(name, value)| (name.into_owned(), value.into_owned()))
-                .collect();
-            let of = |name: &str| pairs.get(name).map(String::as_str);
-            assert_eq!(of("X-Amz-Credential"), Some("AKIDEXAMPLE/20231114/eu-west-1/kafka-cluster/aws4_request"));
-            assert_eq!(of("X-Amz-Date"), Some("20231114T221320Z"));
-            assert_eq!(of("X-Amz-Expires"), Some("900"));
-            assert_eq!(of("X-Amz-SignedHeaders"), Some("host"));
-            assert_eq!(of("X-Amz-Security-Token"), session);
-            assert_eq!(of("User-Agent"), Some(USER_AGENT));
-            let right = expected(&url, &credential(None).secret_access_key, &hex(&sha256(b"")));
-            assert_eq!(of("X-Amz-Signature"), Some(right.as_str()));
+            let agent = format!("&User-Agent={}", USER_AGENT.replace('/', "%2F"));
+            assert_eq!(parts(&url), parts(&format!("{begin}{end}{agent}")), "{url}");
         }
     }
 
