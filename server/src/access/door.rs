@@ -141,7 +141,7 @@ impl Door {
                 Some(token) => {
                     self.by_token(file, token, from).map(|token| of_token(token, false)).map_err(Refused::Away)
                 }
-                None => self.by_session(headers).ok_or_else(|| Refused::LogIn(Problem::no_login())),
+                None => self.by_session(file, headers).ok_or_else(|| Refused::LogIn(Problem::no_login())),
             },
         }
     }
@@ -161,12 +161,9 @@ impl Door {
         })
     }
 
-    fn by_session(&self, headers: &HeaderMap) -> Option<Who> {
-        match (self.sessions.of(headers, Instant::now())?, &self.rule) {
-            (Origin::Token(hash), Rule::Token(file)) => Some(of_token(file.find(hash, Timestamp::now()).ok()?, true)),
-            (Origin::Person { name, role }, _) => Some(Who { name: Some(name), role, session: true }),
-            (Origin::Token(_), _) => None,
-        }
+    fn by_session(&self, file: &TokenFile, headers: &HeaderMap) -> Option<Who> {
+        let Origin(hash) = self.sessions.of(headers, Instant::now())?;
+        Some(of_token(file.find(hash, Timestamp::now()).ok()?, true))
     }
 }
 

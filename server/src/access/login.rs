@@ -81,7 +81,7 @@ async fn log_in(
     let token = token.trim();
     match door.by_token(file, token, peer.map(|axum::Extension(peer)| peer.ip())) {
         Ok(known) => {
-            let cookie = door.sessions.begin(Origin::Token(Hash::of(token)), Instant::now());
+            let cookie = door.sessions.begin(Origin(Hash::of(token)), Instant::now());
             let cookie = cookie.map_err(|_| Problem::defect())?;
             tracing::info!(name = known.name, role = known.role.word(), "logged in");
             Ok(leading(back, &cookie))

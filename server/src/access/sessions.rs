@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 
-use super::Role;
 use super::credentials::{self, Hash};
 
 /// How long a session lasts, whatever happens in it.
@@ -18,19 +17,9 @@ const SECURE_COOKIE: &str = "__Host-unstuck";
 /// The cookie elsewhere: browsers refuse the other name without TLS.
 const PLAIN_COOKIE: &str = "unstuck-session";
 
-/// How somebody came in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// With a token of this hash. Whether it still holds is asked at each request.
-    Token(Hash),
-    /// As somebody whom an identity provider named.
-    Person {
-        /// Their name.
-        name: String,
-        /// What they may do.
-        role: Role,
-    },
-}
+/// How somebody came in: with a token of this hash. Whether it still holds is asked at each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin(pub(crate) Hash);
 
 #[derive(Debug)]
 struct Session {
@@ -79,7 +68,7 @@ impl Sessions {
             open.remove(&key);
             return None;
         }
-        Some(session.origin.clone())
+        Some(session.origin)
     }
 
     /// Ends the one that a request belongs to, and gives the header that takes it from the browser.
@@ -118,7 +107,7 @@ mod tests {
     use super::*;
 
     fn ada() -> Origin {
-        Origin::Person { name: "Ada".into(), role: Role::Viewer }
+        Origin(Hash::of("a token"))
     }
 
     fn sent_back(set: &str) -> HeaderMap {
