@@ -282,7 +282,7 @@ async fn incidents_page(source: &dyn Source, cluster: Option<&str>, before: Opti
         Some(cluster) => match source.published(cluster) {
             Some(published) => Some(published.report.observed_at),
             // Incidents outlive a cluster's place in the configuration.
-            None if all.is_empty() => return no_cluster(cluster, &*source),
+            None if all.is_empty() => return no_cluster(cluster, source),
             None => None,
         },
         None => source.clusters().iter().map(|one| one.report.observed_at).max(),
@@ -292,7 +292,7 @@ async fn incidents_page(source: &dyn Source, cluster: Option<&str>, before: Opti
 
 #[cfg(feature = "ssr")]
 async fn history_page(source: &dyn Source, cluster: &str, about: &About, before: Option<&str>) -> Found<Written> {
-    let Some(published) = source.published(cluster) else { return no_cluster(cluster, &*source) };
+    let Some(published) = source.published(cluster) else { return no_cluster(cluster, source) };
     if !source.keeps() {
         return Found::Missing(incident::not_kept("This Unstuck keeps no history"));
     }

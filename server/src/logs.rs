@@ -24,6 +24,8 @@ pub(crate) fn begin(level: Option<&str>, default: &str, environment: &Environmen
     let terminal = std::io::stderr().is_terminal();
     let colours = terminal && environment.get("NO_COLOR").is_none();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    // Where standard error is gone (a closed terminal), saying so there would be a panic.
+    let builder = builder.log_internal_errors(false);
     // Fails only if logging has begun already, which then goes on.
     let _ = if terminal { builder.try_init() } else { builder.json().flatten_event(true).try_init() };
     Ok(())

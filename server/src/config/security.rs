@@ -30,7 +30,7 @@ pub(super) use table::{sasl as read_sasl, tls as read_tls};
 
 /// What can be said about how a cluster is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(super) enum Field {
     /// Whether connections are encrypted.
     Tls,
     Ca,
@@ -56,7 +56,7 @@ pub(super) enum Key {
     Keytab,
 }
 
-impl Key {
+impl Field {
     /// Its name below `[clusters.NAME]` of our own file.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -159,7 +159,7 @@ impl Mechanism {
 /// What the places said so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
-    entries: BTreeMap<Key, Placed<Value>>,
+    entries: BTreeMap<Field, Placed<Value>>,
     /// What is told about it.
     pub(super) origins: Origins,
 }
@@ -169,7 +169,7 @@ impl Draft {
     ///
     /// # Errors
     /// Another place says something else.
-    pub(super) fn set(&mut self, key: Key, value: Value, place: impl Into<String>) -> Result<(), ConfigError> {
+    pub(super) fn set(&mut self, key: Field, value: Value, place: impl Into<String>) -> Result<(), ConfigError> {
         let place = place.into();
         match self.entries.get(&key) {
             Some(before) if before.value == value => Ok(()),
@@ -202,12 +202,12 @@ impl Draft {
                 ));
             }
         };
-        self.set(Key::Tls, Value::Flag(tls), place)?;
-        self.set(Key::Login, Value::Flag(login), place)
+        self.set(Field::Tls, Value::Flag(tls), place)?;
+        self.set(Field::Login, Value::Flag(login), place)
     }
 
     /// Adds certificates or a key: PEM as it is, or the path of a file.
-    fn set_material(&mut self, key: Key, text: &str, place: &str) -> Result<(), ConfigError> {
+    fn set_material(&mut self, key: Field, text: &str, place: &str) -> Result<(), ConfigError> {
         self.set(key, Value::Material(material(text, place)?), place)
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use unstuck_kafka::security::{Identity, Material, Sasl, ScramHash, Secret, Security, Tls, TokenSource};
 
-use super::{Draft, Key, Mechanism, Value};
+use super::{Draft, Field, Mechanism, Value};
 use crate::config::origin::{Origins, Placed};
 use crate::config::{ConfigError, Environment};
 
@@ -19,8 +19,8 @@ impl Draft {
         bootstrap: &[String],
         environment: &Environment,
     ) -> Result<(Security, Origins), ConfigError> {
-        let tls = if self.wanted(Key::Tls)? { Some(self.tls(cluster)?) } else { None };
-        let sasl = if self.wanted(Key::Login)? { Some(self.sasl(cluster, bootstrap, environment)?) } else { None };
+        let tls = if self.wanted(Field::Tls)? { Some(self.tls(cluster)?) } else { None };
+        let sasl = if self.wanted(Field::Login)? { Some(self.sasl(cluster, bootstrap, environment)?) } else { None };
         let security = Security { tls, sasl };
         for Placed { value, place } in self.take_rest() {
             self.origins.ignore(value.name(), place, "nothing that is used needs it");
@@ -30,15 +30,16 @@ impl Draft {
     }
 
     /// Whether TLS or the login is used. What is said about it in vain is told.
-    fn wanted(&mut self, part: Key) -> Result<bool, ConfigError> {
-        let of_part = |key: &Key| *key != part && key.of_tls() == part.of_tls();
+    fn wanted(&mut self, part: Field) -> Result<bool, ConfigError> {
+        let of_part = |key: &Field| *key != part && key.of_tls() == part.of_tls();
         match self.flag(part) {
             Some(true) => Ok(true),
             Some(false) => {
-                let rest: Vec<Key> = self.entries.keys().copied().filter(of_part).collect();
+                let rest: Vec<Field> = self.entries.keys().copied().filter(of_part).collect();
                 for key in rest {
                     if let Some(Placed { place, .. }) = self.entries.remove(&key) {
-                        let what = if part == Key::Tls { "connections are not encrypted" } else { "there is no login" };
+                        let what =
+                            if part == Field::Tls { "connections are not encrypted" } else { "there is no login" };
                         self.origins.ignore(key.name(), place, format!("{what}, as security.protocol says"));
                     }
                 }
@@ -57,8 +58,8 @@ impl Draft {
     }
 
     fn tls(&mut self, cluster: &str) -> Result<Tls, ConfigError> {
-        let ca_place = self.place(Key::Ca);
-        let ca = self.material(Key::Ca);
+        let ca_place = self.place(Field::Ca);
+        let ca = self.material(Field::Ca);
         if let (Some(Material::File(path)), Some(place)) = (&ca, ca_place)
             && path.is_dir()
         {
@@ -68,14 +69,18 @@ impl Draft {
                 format!("Put them into one file:  cat {}/*.pem > ca.pem", path.display()),
             ));
         }
-        let verify_host = self.flag(Key::VerifyHost).unwrap_or(true);
-        let places = [Key::Certificate, Key::PrivateKey, Key::Pkcs12].map(|key| self.place(key));
-        let identity = match (self.material(Key::Certificate), self.material(Key::PrivateKey), self.file(Key::Pkcs12)) {
+        let verify_host = self.flag(Field::VerifyHost).unwrap_or(true);
+        let places = [Field::Certificate, Field::PrivateKey, Field::Pkcs12].map(|key| self.place(key));
+        let identity = match (
+            self.material(Field::Certificate),
+            self.material(Field::PrivateKey),
+            self.file(Field::Pkcs12),
+        ) {
             (None, None, None) => None,
             (Some(certificates), Some(key), None) => {
-                Some(Identity::Pem { certificates, key, password: self.secret(Key::KeyPassword) })
+                Some(Identity::Pem { certificates, key, password: self.secret(Field::KeyPassword) })
             }
-            (None, None, Some(file)) => Some(Identity::Pkcs12 { file, password: self.secret(Key::KeyPassword) }),
+            (None, None, Some(file)) => Some(Identity::Pkcs12 { file, password: self.secret(Field::KeyPassword) }),
             (certificate, key, pkcs12) => {
                 let place = places.into_iter().flatten().next().unwrap_or_default();
                 let (meaning, remedy) = match (certificate, key, pkcs12) {
@@ -102,10 +107,11 @@ impl Draft {
     }
 
     fn sasl(&mut self, cluster: &str, bootstrap: &[String], environment: &Environment) -> Result<Sasl, ConfigError> {
-        let login = self.place(Key::Login).unwrap_or_default();
+        let login = self.place(Field::Login).unwrap_or_default();
         let named = self.mechanism();
         // Kafka's clients take GSSAPI where no mechanism is said. That is seldom what is meant.
-        let kerberos = [Key::Service, Key::Principal, Key::Keytab].iter().any(|key| self.entries.contains_key(key));
+        let kerberos =
+            [Field::Service, Field::Principal, Field::Keytab].iter().any(|key| self.entries.contains_key(key));
         let Placed { value: mechanism, place } = match named {
             Some(named) => named,
             None if kerberos => Placed { value: Mechanism::Gssapi, place: login },
@@ -131,9 +137,9 @@ impl Draft {
         let jaas = "the option of sasl.jaas.config";
         Ok(match mechanism {
             Mechanism::Plain | Mechanism::Scram256 | Mechanism::Scram512 => {
-                let username = self.text(Key::Username);
+                let username = self.text(Field::Username);
                 let username = username.ok_or_else(|| needs("a user name", "username", jaas, "sasl.username"))?;
-                let secret = self.secret(Key::Password);
+                let secret = self.secret(Field::Password);
                 let password = secret.ok_or_else(|| needs("a password", password, jaas, "sasl.password"))?;
                 match mechanism {
                     Mechanism::Scram256 => Sasl::Scram { hash: ScramHash::Sha256, username, password },
@@ -141,18 +147,18 @@ impl Draft {
                     _ => Sasl::Plain { username, password },
                 }
             }
-            Mechanism::OAuthBearer => match (self.secret(Key::Token), self.text(Key::TokenEndpoint)) {
+            Mechanism::OAuthBearer => match (self.secret(Field::Token), self.text(Field::TokenEndpoint)) {
                 (Some(token), None) => Sasl::OAuthBearer(TokenSource::Token(token)),
                 (None, Some(endpoint)) => {
-                    let id = self.text(Key::ClientId);
+                    let id = self.text(Field::ClientId);
                     let client_id =
                         id.ok_or_else(|| needs("a client id", "client_id", jaas, "sasl.oauthbearer.client.id"))?;
-                    let secret = self.secret(Key::ClientSecret);
+                    let secret = self.secret(Field::ClientSecret);
                     let client_secret = secret.ok_or_else(|| {
                         let ours = "client_secret_file or client_secret_env";
                         needs("the client's secret", ours, jaas, "sasl.oauthbearer.client.secret")
                     })?;
-                    let (scope, ca) = (self.text(Key::Scope), self.material(Key::TokenCa));
+                    let (scope, ca) = (self.text(Field::Scope), self.material(Field::TokenCa));
                     Sasl::OAuthBearer(TokenSource::ClientCredentials { endpoint, client_id, client_secret, scope, ca })
                 }
                 (Some(_), Some(_)) => {
@@ -169,9 +175,9 @@ impl Draft {
             },
             Mechanism::MskIam => Sasl::MskIam { region: self.region(&place, cluster, bootstrap, environment)? },
             Mechanism::Gssapi => Sasl::Gssapi {
-                service: self.text(Key::Service).unwrap_or_else(|| "kafka".to_owned()),
-                principal: self.text(Key::Principal),
-                keytab: self.file(Key::Keytab),
+                service: self.text(Field::Service).unwrap_or_else(|| "kafka".to_owned()),
+                principal: self.text(Field::Principal),
+                keytab: self.file(Field::Keytab),
             },
         })
     }
@@ -184,7 +190,7 @@ impl Draft {
         bootstrap: &[String],
         environment: &Environment,
     ) -> Result<String, ConfigError> {
-        if let Some(region) = self.text(Key::Region) {
+        if let Some(region) = self.text(Field::Region) {
             return Ok(region);
         }
         // b-1.NAME.ID.c2.kafka.eu-west-1.amazonaws.com
@@ -194,12 +200,12 @@ impl Draft {
             Some(host.rsplit_once('.')?.1.to_owned())
         };
         if let Some((region, address)) = bootstrap.iter().find_map(|one| Some((of_host(one)?, one))) {
-            self.origins.setting(Key::Region.name(), &region, format!("the name of {address}"));
+            self.origins.setting(Field::Region.name(), &region, format!("the name of {address}"));
             return Ok(region);
         }
         for variable in ["AWS_REGION", "AWS_DEFAULT_REGION"] {
             if let Some(region) = environment.get(variable) {
-                self.origins.setting(Key::Region.name(), &region, format!("the variable {variable}"));
+                self.origins.setting(Field::Region.name(), &region, format!("the variable {variable}"));
                 return Ok(region);
             }
         }
@@ -229,52 +235,52 @@ impl Draft {
         }
     }
 
-    fn take(&mut self, key: Key) -> Option<Placed<Value>> {
+    fn take(&mut self, key: Field) -> Option<Placed<Value>> {
         let placed = self.entries.remove(&key)?;
         self.origins.setting(key.name(), placed.value.shown(), &placed.place);
         Some(placed)
     }
 
-    fn take_rest(&mut self) -> Vec<Placed<Key>> {
+    fn take_rest(&mut self) -> Vec<Placed<Field>> {
         let rest = std::mem::take(&mut self.entries);
         rest.into_iter().map(|(value, Placed { place, .. })| Placed { value, place }).collect()
     }
 
-    fn place(&self, key: Key) -> Option<String> {
+    fn place(&self, key: Field) -> Option<String> {
         // The parts themselves are taken before their settings.
         let told = || self.origins.settings.iter().find(|setting| setting.name == key.name());
         self.entries.get(&key).map(|placed| placed.place.clone()).or_else(|| Some(told()?.place.clone()))
     }
 
-    fn flag(&mut self, key: Key) -> Option<bool> {
+    fn flag(&mut self, key: Field) -> Option<bool> {
         match self.take(key)?.value {
             Value::Flag(flag) => Some(flag),
             _ => None,
         }
     }
 
-    fn text(&mut self, key: Key) -> Option<String> {
+    fn text(&mut self, key: Field) -> Option<String> {
         match self.take(key)?.value {
             Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    fn secret(&mut self, key: Key) -> Option<Secret> {
+    fn secret(&mut self, key: Field) -> Option<Secret> {
         match self.take(key)?.value {
             Value::Secret(secret) => Some(secret),
             _ => None,
         }
     }
 
-    fn material(&mut self, key: Key) -> Option<Material> {
+    fn material(&mut self, key: Field) -> Option<Material> {
         match self.take(key)?.value {
             Value::Material(material) => Some(material),
             _ => None,
         }
     }
 
-    fn file(&mut self, key: Key) -> Option<PathBuf> {
+    fn file(&mut self, key: Field) -> Option<PathBuf> {
         match self.take(key)?.value {
             Value::File(file) => Some(file),
             _ => None,
@@ -282,7 +288,7 @@ impl Draft {
     }
 
     fn mechanism(&mut self) -> Option<Placed<Mechanism>> {
-        match self.take(Key::Mechanism)? {
+        match self.take(Field::Mechanism)? {
             Placed { value: Value::Mechanism(value), place } => Some(Placed { value, place }),
             Placed { .. } => None,
         }

@@ -10,7 +10,7 @@ use unstuck_kafka::security::{Material, Secret};
 
 use super::librdkafka::verify_host;
 use super::stores::{self, Kind};
-use super::{Draft, Key, Mechanism, Value, endpoint, java_properties, names, path};
+use super::{Draft, Field, Mechanism, Value, endpoint, java_properties, names, path};
 use crate::config::origin::Placed;
 use crate::config::{ConfigError, Environment};
 
@@ -80,7 +80,7 @@ pub(super) fn take(
     if let Some((line, value)) = settings.entries.remove("ssl.endpoint.identification.algorithm") {
         let place = settings.place(line, "ssl.endpoint.identification.algorithm");
         let value = verify_host(&value, &place)?;
-        settings.draft.set(Key::VerifyHost, value, place)?;
+        settings.draft.set(Field::VerifyHost, value, place)?;
     }
     login::take(&mut settings)?;
     for name in CODE {
@@ -121,12 +121,12 @@ impl Settings<'_> {
         (!value.is_empty()).then_some(Placed { value, place })
     }
 
-    fn text(&mut self, from: &str, to: Key) -> Result<(), ConfigError> {
+    fn text(&mut self, from: &str, to: Field) -> Result<(), ConfigError> {
         let Some(Placed { value, place }) = self.take(from) else { return Ok(()) };
         self.draft.set(to, Value::Text(value), place)
     }
 
-    fn secret(&mut self, from: &str, to: Key) -> Result<(), ConfigError> {
+    fn secret(&mut self, from: &str, to: Field) -> Result<(), ConfigError> {
         let Some(Placed { value, place }) = self.take(from) else { return Ok(()) };
         self.draft.set(to, Value::Secret(Secret::value(value)), place)
     }
@@ -156,7 +156,7 @@ impl Settings<'_> {
         let password = self.take("ssl.truststore.password").map(|placed| Secret::value(placed.value));
         if let Some(Placed { value, place }) = self.take("ssl.truststore.certificates") {
             pem_alone(kind, &place, &kind_place)?;
-            self.draft.set(Key::Ca, Value::Material(Material::Inline(Secret::value(value))), place)?;
+            self.draft.set(Field::Ca, Value::Material(Material::Inline(Secret::value(value))), place)?;
         }
         let Some(Placed { value, place }) = self.take("ssl.truststore.location") else { return Ok(()) };
         let file = path(&value, &place)?;
@@ -165,14 +165,14 @@ impl Settings<'_> {
             Kind::Pkcs12 => stores::certificates(&file, password.as_ref(), &place)?,
             Kind::Jks => return Err(stores::jks_truststore(&file, &place)),
         };
-        self.draft.set(Key::Ca, Value::Material(material), place)
+        self.draft.set(Field::Ca, Value::Material(material), place)
     }
 
     fn keystore(&mut self) -> Result<(), ConfigError> {
         let (kind, kind_place) = self.kind("ssl.keystore.type")?;
         let (store_password, key_password) = (self.take("ssl.keystore.password"), self.take("ssl.key.password"));
         let (chain, key) = (self.take("ssl.keystore.certificate.chain"), self.take("ssl.keystore.key"));
-        for (part, to) in [(chain, Key::Certificate), (key, Key::PrivateKey)] {
+        for (part, to) in [(chain, Field::Certificate), (key, Field::PrivateKey)] {
             if let Some(Placed { value, place }) = part {
                 pem_alone(kind, &place, &kind_place)?;
                 self.draft.set(to, Value::Material(Material::Inline(Secret::value(value))), place)?;
@@ -184,11 +184,11 @@ impl Settings<'_> {
             match stores::really(kind, &file) {
                 Kind::Pem => {
                     // Key and certificates stand in one file.
-                    self.draft.set(Key::Certificate, Value::Material(Material::File(file.clone())), place.clone())?;
-                    self.draft.set(Key::PrivateKey, Value::Material(Material::File(file)), place)?;
+                    self.draft.set(Field::Certificate, Value::Material(Material::File(file.clone())), place.clone())?;
+                    self.draft.set(Field::PrivateKey, Value::Material(Material::File(file)), place)?;
                 }
                 Kind::Pkcs12 => {
-                    self.draft.set(Key::Pkcs12, Value::File(file), place)?;
+                    self.draft.set(Field::Pkcs12, Value::File(file), place)?;
                     // The key in it has the same password.
                     password = store_password;
                 }
@@ -196,7 +196,7 @@ impl Settings<'_> {
             }
         }
         let Some(Placed { value, place }) = password else { return Ok(()) };
-        self.draft.set(Key::KeyPassword, Value::Secret(Secret::value(value)), place)
+        self.draft.set(Field::KeyPassword, Value::Secret(Secret::value(value)), place)
     }
 
     fn kind(&mut self, key: &str) -> Result<(Kind, String), ConfigError> {

@@ -120,7 +120,8 @@ mod tests {
     /// Each as `java.util.Properties` of Java 17 reads it.
     #[test]
     fn files_are_read_as_java_reads_them() {
-        let cases: [(&str, &[(usize, &str, &str)]); 12] = [
+        type Read = &'static [(usize, &'static str, &'static str)];
+        let cases: [(&str, Read); 12] = [
             ("a=b\nc:d\ne f\n", &[(1, "a", "b"), (2, "c", "d"), (3, "e", "f")]),
             ("  a = b  \n", &[(1, "a", "b  ")]),
             ("# c\n! d\n\n \t\na=b", &[(5, "a", "b")]),

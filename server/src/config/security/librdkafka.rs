@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use unstuck_kafka::security::Secret;
 
-use super::{Draft, Key, Mechanism, Value, endpoint, flag, names, path};
+use super::{Draft, Field, Mechanism, Value, endpoint, flag, names, path};
 use crate::config::ConfigError;
 
 /// How a property was given.
@@ -31,7 +31,7 @@ pub(in crate::config) fn take(
 ) -> Result<(), ConfigError> {
     let at = format!("{place}: {name}");
     let text = || Value::Text(value.to_owned());
-    let secret = |draft: &mut Draft, key: Key| {
+    let secret = |draft: &mut Draft, key: Field| {
         if given == Given::OnCommandLine {
             draft.origins.warn(format!(
                 "{name} is given on the command line: other users of this machine can read it (ps). Use a file or a \
@@ -43,15 +43,15 @@ pub(in crate::config) fn take(
     match name {
         "security.protocol" => draft.set_protocol(value, &at),
         "sasl.mechanism" | "sasl.mechanisms" => {
-            draft.set(Key::Mechanism, Value::Mechanism(Mechanism::parse(value, &at)?), &at)
+            draft.set(Field::Mechanism, Value::Mechanism(Mechanism::parse(value, &at)?), &at)
         }
-        "sasl.username" => draft.set(Key::Username, text(), &at),
-        "sasl.password" => secret(draft, Key::Password),
+        "sasl.username" => draft.set(Field::Username, text(), &at),
+        "sasl.password" => secret(draft, Field::Password),
         // librdkafka's word for what the machine trusts.
         "ssl.ca.location" if value == "probe" => Ok(()),
-        "ssl.ca.location" | "ssl.ca.pem" => draft.set_material(Key::Ca, value, &at),
-        "ssl.certificate.location" | "ssl.certificate.pem" => draft.set_material(Key::Certificate, value, &at),
-        "ssl.key.location" => draft.set_material(Key::PrivateKey, value, &at),
+        "ssl.ca.location" | "ssl.ca.pem" => draft.set_material(Field::Ca, value, &at),
+        "ssl.certificate.location" | "ssl.certificate.pem" => draft.set_material(Field::Certificate, value, &at),
+        "ssl.key.location" => draft.set_material(Field::PrivateKey, value, &at),
         "ssl.key.pem" => {
             if given == Given::OnCommandLine {
                 draft.origins.warn(
@@ -59,11 +59,11 @@ pub(in crate::config) fn take(
                      ssl.key.location.",
                 );
             }
-            draft.set_material(Key::PrivateKey, value, &at)
+            draft.set_material(Field::PrivateKey, value, &at)
         }
-        "ssl.key.password" | "ssl.keystore.password" => secret(draft, Key::KeyPassword),
-        "ssl.keystore.location" => draft.set(Key::Pkcs12, Value::File(path(value, &at)?), &at),
-        "ssl.endpoint.identification.algorithm" => draft.set(Key::VerifyHost, verify_host(value, &at)?, &at),
+        "ssl.key.password" | "ssl.keystore.password" => secret(draft, Field::KeyPassword),
+        "ssl.keystore.location" => draft.set(Field::Pkcs12, Value::File(path(value, &at)?), &at),
+        "ssl.endpoint.identification.algorithm" => draft.set(Field::VerifyHost, verify_host(value, &at)?, &at),
         "enable.ssl.certificate.verification" if flag(value, &at)? => Ok(()),
         "sasl.oauthbearer.method" => match value {
             "oidc" => Ok(()),
@@ -74,21 +74,23 @@ pub(in crate::config) fn take(
             )),
         },
         "sasl.oauthbearer.client.id" | "sasl.oauthbearer.client.credentials.client.id" => {
-            draft.set(Key::ClientId, text(), &at)
+            draft.set(Field::ClientId, text(), &at)
         }
         "sasl.oauthbearer.client.secret" | "sasl.oauthbearer.client.credentials.client.secret" => {
-            secret(draft, Key::ClientSecret)
+            secret(draft, Field::ClientSecret)
         }
-        "sasl.oauthbearer.scope" => draft.set(Key::Scope, text(), &at),
-        "sasl.oauthbearer.token.endpoint.url" => draft.set(Key::TokenEndpoint, Value::Text(endpoint(value, &at)?), &at),
+        "sasl.oauthbearer.scope" => draft.set(Field::Scope, text(), &at),
+        "sasl.oauthbearer.token.endpoint.url" => {
+            draft.set(Field::TokenEndpoint, Value::Text(endpoint(value, &at)?), &at)
+        }
         "https.ca.location" if value == "probe" => Ok(()),
-        "https.ca.location" | "https.ca.pem" => draft.set_material(Key::TokenCa, value, &at),
+        "https.ca.location" | "https.ca.pem" => draft.set_material(Field::TokenCa, value, &at),
         "sasl.oauthbearer.grant.type" if value == "client_credentials" => Ok(()),
         "sasl.oauthbearer.metadata.authentication.type" if value == "none" => Ok(()),
         "enable.sasl.oauthbearer.unsecure.jwt" if !flag(value, &at)? => Ok(()),
-        "sasl.kerberos.service.name" => draft.set(Key::Service, text(), &at),
-        "sasl.kerberos.principal" => draft.set(Key::Principal, text(), &at),
-        "sasl.kerberos.keytab" => draft.set(Key::Keytab, Value::File(path(value, &at)?), &at),
+        "sasl.kerberos.service.name" => draft.set(Field::Service, text(), &at),
+        "sasl.kerberos.principal" => draft.set(Field::Principal, text(), &at),
+        "sasl.kerberos.keytab" => draft.set(Field::Keytab, Value::File(path(value, &at)?), &at),
         "enable.ssl.certificate.verification" => Err(refused(
             &at,
             "Without it whoever answers is taken for a broker, and gets the password. Unstuck always checks certificates.",

@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 use unstuck_kafka::security::Secret;
 
-use super::{Draft, Key, Mechanism, Value, endpoint, path};
+use super::{Draft, Field, Mechanism, Value, endpoint, path};
 use crate::config::file::Source;
 use crate::config::{ConfigError, Environment};
 
@@ -42,25 +42,25 @@ pub(in crate::config) fn tls(
 ) -> Result<(), ConfigError> {
     let place = format!("{}: tls", source.place_of(value));
     if let Some(flag) = value.get_ref().as_bool() {
-        return draft.set(Key::Tls, Value::Flag(flag), place);
+        return draft.set(Field::Tls, Value::Flag(flag), place);
     }
     let entries = value.get_ref().as_table().ok_or_else(|| source.wrong_type(value, "tls", "true"))?;
-    draft.set(Key::Tls, Value::Flag(true), place)?;
+    draft.set(Field::Tls, Value::Flag(true), place)?;
     for (key, value) in entries {
         let name = key.get_ref().as_ref();
         let place = format!("{}: {name}", source.place_of(value));
         let text = || source.string(value, name, "\"/etc/unstuck/kafka.pem\"");
         match name {
-            "ca" => draft.set_material(Key::Ca, text()?, &place)?,
-            "certificate" => draft.set_material(Key::Certificate, text()?, &place)?,
-            "key" => draft.set_material(Key::PrivateKey, text()?, &place)?,
-            "pkcs12" => draft.set(Key::Pkcs12, Value::File(path(text()?, &place)?), place)?,
+            "ca" => draft.set_material(Field::Ca, text()?, &place)?,
+            "certificate" => draft.set_material(Field::Certificate, text()?, &place)?,
+            "key" => draft.set_material(Field::PrivateKey, text()?, &place)?,
+            "pkcs12" => draft.set(Field::Pkcs12, Value::File(path(text()?, &place)?), place)?,
             "key_password" | "key_password_file" | "key_password_env" => {
-                draft.set(Key::KeyPassword, secret(source, name, value, environment)?, place)?;
+                draft.set(Field::KeyPassword, secret(source, name, value, environment)?, place)?;
             }
             "verify_host" => {
                 let flag = value.get_ref().as_bool().ok_or_else(|| source.wrong_type(value, name, "false"))?;
-                draft.set(Key::VerifyHost, Value::Flag(flag), place)?;
+                draft.set(Field::VerifyHost, Value::Flag(flag), place)?;
             }
             unknown => return Err(source.unknown_key(key, unknown, &TLS_KEYS, &format!("[{table}.tls]"))),
         }
@@ -79,30 +79,32 @@ pub(in crate::config) fn sasl(
     const EXAMPLE: &str = "{ mechanism = \"SCRAM-SHA-512\", username = \"unstuck\", password_file = \"…\" }";
     let place = format!("{}: sasl", source.place_of(value));
     let entries = value.get_ref().as_table().ok_or_else(|| source.wrong_type(value, "sasl", EXAMPLE))?;
-    draft.set(Key::Login, Value::Flag(true), place)?;
+    draft.set(Field::Login, Value::Flag(true), place)?;
     // A login without a word about TLS is one without TLS, unless another place says more.
     for (key, value) in entries {
         let name = key.get_ref().as_ref();
         let place = format!("{}: {name}", source.place_of(value));
         let text = || source.string(value, name, "\"…\"");
         let (to, value) = match name {
-            "mechanism" => (Key::Mechanism, Value::Mechanism(Mechanism::parse(text()?, &place)?)),
-            "username" => (Key::Username, Value::Text(text()?.to_owned())),
-            "client_id" => (Key::ClientId, Value::Text(text()?.to_owned())),
-            "scope" => (Key::Scope, Value::Text(text()?.to_owned())),
-            "region" => (Key::Region, Value::Text(text()?.to_owned())),
-            "service" => (Key::Service, Value::Text(text()?.to_owned())),
-            "principal" => (Key::Principal, Value::Text(text()?.to_owned())),
-            "keytab" => (Key::Keytab, Value::File(path(text()?, &place)?)),
-            "token_file" => (Key::Token, Value::Secret(Secret::File(path(text()?, &place)?))),
-            "token_endpoint" => (Key::TokenEndpoint, Value::Text(endpoint(text()?, &place)?)),
+            "mechanism" => (Field::Mechanism, Value::Mechanism(Mechanism::parse(text()?, &place)?)),
+            "username" => (Field::Username, Value::Text(text()?.to_owned())),
+            "client_id" => (Field::ClientId, Value::Text(text()?.to_owned())),
+            "scope" => (Field::Scope, Value::Text(text()?.to_owned())),
+            "region" => (Field::Region, Value::Text(text()?.to_owned())),
+            "service" => (Field::Service, Value::Text(text()?.to_owned())),
+            "principal" => (Field::Principal, Value::Text(text()?.to_owned())),
+            "keytab" => (Field::Keytab, Value::File(path(text()?, &place)?)),
+            "token_file" => (Field::Token, Value::Secret(Secret::File(path(text()?, &place)?))),
+            "token_endpoint" => (Field::TokenEndpoint, Value::Text(endpoint(text()?, &place)?)),
             "ca" => {
-                draft.set_material(Key::TokenCa, text()?, &place)?;
+                draft.set_material(Field::TokenCa, text()?, &place)?;
                 continue;
             }
-            "password" | "password_file" | "password_env" => (Key::Password, secret(source, name, value, environment)?),
+            "password" | "password_file" | "password_env" => {
+                (Field::Password, secret(source, name, value, environment)?)
+            }
             "client_secret" | "client_secret_file" | "client_secret_env" => {
-                (Key::ClientSecret, secret(source, name, value, environment)?)
+                (Field::ClientSecret, secret(source, name, value, environment)?)
             }
             unknown => return Err(source.unknown_key(key, unknown, &SASL_KEYS, &format!("[{table}.sasl]"))),
         };

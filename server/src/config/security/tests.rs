@@ -154,8 +154,8 @@ fn every_mechanism_can_be_told_by_a_client_properties() {
 #[test]
 fn the_region_is_told_by_the_brokers_names() {
     let mut draft = Draft::default();
-    draft.set(Key::Login, Value::Flag(true), "x").expect("set");
-    draft.set(Key::Mechanism, Value::Mechanism(Mechanism::MskIam), "x").expect("set");
+    draft.set(Field::Login, Value::Flag(true), "x").expect("set");
+    draft.set(Field::Mechanism, Value::Mechanism(Mechanism::MskIam), "x").expect("set");
     let bootstrap = ["b-1.orders.abc123.c2.kafka.eu-west-1.amazonaws.com:9098".to_owned()];
     let (security, _) = draft.finish("a", &bootstrap, &environment()).expect("complete");
     assert_eq!(security.sasl, Some(Sasl::MskIam { region: "eu-west-1".to_owned() }));
@@ -262,10 +262,10 @@ fn what_others_can_read_is_warned_of() {
     let login = |bootstrap: &str, mechanism| {
         let mut draft = Draft::default();
         for (key, value) in [
-            (Key::Login, Value::Flag(true)),
-            (Key::Mechanism, Value::Mechanism(mechanism)),
-            (Key::Username, Value::Text("a".to_owned())),
-            (Key::Password, Value::Secret(Secret::value(SECRET))),
+            (Field::Login, Value::Flag(true)),
+            (Field::Mechanism, Value::Mechanism(mechanism)),
+            (Field::Username, Value::Text("a".to_owned())),
+            (Field::Password, Value::Secret(Secret::value(SECRET))),
         ] {
             draft.set(key, value, "x").expect("set");
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::super::jaas::{self, Module};
-use super::{Key, Mechanism, Placed, RETRIEVERS, Settings, Value, code, endpoint, path};
+use super::{Field, Mechanism, Placed, RETRIEVERS, Settings, Value, code, endpoint, path};
 use crate::config::ConfigError;
 use unstuck_kafka::security::Secret;
 
@@ -74,16 +74,16 @@ pub(super) fn take(settings: &mut Settings<'_>) -> Result<(), ConfigError> {
         }
         if mechanism.is_none() && kind == Kind::Kerberos {
             // Kafka's default.
-            settings.draft.set(Key::Mechanism, Value::Mechanism(Mechanism::Gssapi), place.clone())?;
+            settings.draft.set(Field::Mechanism, Value::Mechanism(Mechanism::Gssapi), place.clone())?;
         }
         options(settings, kind, module, &place)?;
     }
     if let Some(Placed { value, place }) = mechanism {
         let value = if amazons_tokens { Mechanism::MskIam } else { value };
-        settings.draft.set(Key::Mechanism, Value::Mechanism(value), place)?;
+        settings.draft.set(Field::Mechanism, Value::Mechanism(value), place)?;
     }
     tokens(settings)?;
-    settings.text("sasl.kerberos.service.name", Key::Service)
+    settings.text("sasl.kerberos.service.name", Field::Service)
 }
 
 /// Classes that do the login: known ones are what we do anyway. Whether tokens are Amazon's.
@@ -116,8 +116,8 @@ fn options(settings: &mut Settings<'_>, kind: Kind, module: Module, place: &str)
         let at = format!("{place}, {name}");
         let (text, secret) = (Value::Text(value.clone()), Value::Secret(Secret::value(value.clone())));
         match (kind, name.as_str()) {
-            (Kind::Plain | Kind::Scram, "username") => settings.draft.set(Key::Username, text, at)?,
-            (Kind::Plain | Kind::Scram, "password") => settings.draft.set(Key::Password, secret, at)?,
+            (Kind::Plain | Kind::Scram, "username") => settings.draft.set(Field::Username, text, at)?,
+            (Kind::Plain | Kind::Scram, "password") => settings.draft.set(Field::Password, secret, at)?,
             (Kind::Scram, "tokenauth") if value == "true" => {
                 return Err(ConfigError::new(
                     format!("{place}: tokenauth cannot be used"),
@@ -126,13 +126,13 @@ fn options(settings: &mut Settings<'_>, kind: Kind, module: Module, place: &str)
                 ));
             }
             (Kind::Scram, "tokenauth") => {}
-            (Kind::OAuthBearer, "clientId") => settings.draft.set(Key::ClientId, text, at)?,
-            (Kind::OAuthBearer, "clientSecret") => settings.draft.set(Key::ClientSecret, secret, at)?,
-            (Kind::OAuthBearer, "scope") => settings.draft.set(Key::Scope, text, at)?,
-            (Kind::Kerberos, "principal") => settings.draft.set(Key::Principal, text, at)?,
-            (Kind::Kerberos, "serviceName") => settings.draft.set(Key::Service, text, at)?,
+            (Kind::OAuthBearer, "clientId") => settings.draft.set(Field::ClientId, text, at)?,
+            (Kind::OAuthBearer, "clientSecret") => settings.draft.set(Field::ClientSecret, secret, at)?,
+            (Kind::OAuthBearer, "scope") => settings.draft.set(Field::Scope, text, at)?,
+            (Kind::Kerberos, "principal") => settings.draft.set(Field::Principal, text, at)?,
+            (Kind::Kerberos, "serviceName") => settings.draft.set(Field::Service, text, at)?,
             (Kind::Kerberos, "keyTab") if use_keytab => {
-                settings.draft.set(Key::Keytab, Value::File(path(value, place)?), at)?;
+                settings.draft.set(Field::Keytab, Value::File(path(value, place)?), at)?;
             }
             (Kind::Kerberos, "useKeyTab" | "useTicketCache" | "storeKey") | (Kind::Amazons, "awsDebugCreds") => {}
             (Kind::Kerberos, _) => {
@@ -163,14 +163,14 @@ fn tokens(settings: &mut Settings<'_>) -> Result<(), ConfigError> {
         match value.strip_prefix("file://") {
             Some(file) => {
                 let file: PathBuf = path(file, &place)?;
-                settings.draft.set(Key::Token, Value::Secret(Secret::File(file)), place)?;
+                settings.draft.set(Field::Token, Value::Secret(Secret::File(file)), place)?;
             }
-            None => settings.draft.set(Key::TokenEndpoint, Value::Text(endpoint(&value, &place)?), place)?,
+            None => settings.draft.set(Field::TokenEndpoint, Value::Text(endpoint(&value, &place)?), place)?,
         }
     }
-    settings.text("sasl.oauthbearer.client.credentials.client.id", Key::ClientId)?;
-    settings.secret("sasl.oauthbearer.client.credentials.client.secret", Key::ClientSecret)?;
-    settings.text("sasl.oauthbearer.scope", Key::Scope)?;
+    settings.text("sasl.oauthbearer.client.credentials.client.id", Field::ClientId)?;
+    settings.secret("sasl.oauthbearer.client.credentials.client.secret", Field::ClientSecret)?;
+    settings.text("sasl.oauthbearer.scope", Field::Scope)?;
     let assertion = settings.entries.keys().find(|key| key.starts_with("sasl.oauthbearer.assertion.")).cloned();
     if let Some(Placed { place, .. }) = assertion.and_then(|key| settings.take(&key)) {
         return Err(ConfigError::new(
