@@ -184,12 +184,15 @@ impl Cluster {
     /// A command fails.
     pub async fn make_scram_accounts(&self, admin: &Shell) -> Result<()> {
         for Account { name, password } in ACCOUNTS {
-            let add = format!("SCRAM-SHA-256=[password={password}],SCRAM-SHA-512=[password={password}]");
-            let command = format!(
-                "kafka-configs.sh --bootstrap-server {} --alter --add-config '{add}' --entity-type users --entity-name {name}",
-                self.address(1)
-            );
-            admin.succeed(&command).await?;
+            // One at a time: a request may change a user once (DuplicateResourceException).
+            for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-512"] {
+                let add = format!("--add-config '{mechanism}=[password={password}]'");
+                let command = format!(
+                    "kafka-configs.sh --bootstrap-server {} --alter {add} --entity-type users --entity-name {name}",
+                    self.address(1)
+                );
+                admin.succeed(&command).await?;
+            }
         }
         Ok(())
     }

@@ -60,6 +60,13 @@ pub(super) fn check(security: &Security, checked: &mut CheckedCluster) {
             }
         }
     }
+    // What each file on its own does not show: a key of another certificate, or a login that this build does not have.
+    if checked.wrong.is_empty()
+        && let Err(unusable) = security.check()
+    {
+        let remedy = "Correct the setting that is named; docs/configuration.md has an example for each login.";
+        wrong(checked, unusable.to_string(), "Without it the cluster cannot be entered.", remedy);
+    }
 }
 
 fn wrong(checked: &mut CheckedCluster, failed: String, meaning: &str, remedy: &str) {
