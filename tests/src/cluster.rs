@@ -37,7 +37,7 @@ pub struct Options {
     pub odd_listeners: bool,
     /// Whether brokers ask for rights ([`authorizer`](crate::authorizer)); in KRaft mode only.
     pub authorizer: bool,
-    /// Whether there are listeners with TLS and logins, and accounts ([`secured`](crate::secured)).
+    /// Whether there are listeners with TLS and logins, and accounts ([`secured`]).
     pub secured: bool,
     /// More broker settings.
     pub properties: BTreeMap<String, String>,
