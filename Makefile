@@ -154,6 +154,8 @@ need-rust:
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing: install it with rustup (https://rustup.rs), then run make again."; exit 1; }
 	@if command -v rustup >/dev/null && ! rustup target list --installed | grep -q wasm32-unknown-unknown; then \
 	  rustup target add wasm32-unknown-unknown; fi
+	@perl -MFindBin -MIPC::Cmd -e 1 2>/dev/null && command -v cc >/dev/null || \
+	  { echo "Perl or a C compiler is missing (Debian: apt-get install perl build-essential): OpenSSL is compiled in."; exit 1; }
 
 .PHONY: need-node
 need-node:

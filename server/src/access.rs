@@ -4,7 +4,7 @@
 //! request ──→ Host known? ──→ who is it? (token, session, the proxy's header) ──→ may they? (needs.rs) ──→ handler
 //! ```
 //!
-//! Every request passes [`door::admit`], which looks the route up in one table ([`needs`]). What is not in the table needs
+//! Every request passes `door::admit`, which looks the route up in one table (`needs`). What is not in the table needs
 //! the most, so a route that somebody forgets is closed rather than open.
 
 pub(crate) mod arguments;
