@@ -55,7 +55,8 @@ truth: need-rust ## Measure how right Unstuck is about 64 public incidents (docs
 
 .PHONY: bench
 bench: build ## Measure a release build against real brokers, and the store
-	$(CARGO) run --workspace --release --example measure
+	$(CARGO) build --workspace --release --example measure
+	$(TARGET)/release/examples/measure
 	$(TARGET)/release/bench
 
 # How long each target is fed, in seconds; there are five.
