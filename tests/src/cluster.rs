@@ -367,7 +367,6 @@ impl Cluster {
         for broker in &all {
             self.wait_until_sees(*broker, &all).await?;
         }
-        self.lead_as_preferred().await;
         Ok(())
     }
 

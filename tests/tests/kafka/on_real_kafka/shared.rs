@@ -22,7 +22,10 @@ impl Shared {
     async fn lend(&self, release: Release, options: Options) -> Result<Lent<'_>> {
         let mut cluster = self.cluster.lock().await;
         match cluster.as_ref() {
-            Some(running) => running.heal().await?,
+            Some(running) => {
+                running.heal().await?;
+                running.lead_as_preferred().await;
+            }
             None => {
                 let started = Cluster::start(release, options).await?;
                 started.make_offsets_topic().await?;
