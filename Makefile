@@ -36,7 +36,7 @@ build: need-rust need-node front-end ## Leave one self-contained binary: target/
 	@ls -lh $(TARGET)/release/unstuck
 
 .PHONY: test
-test: need-rust need-node need-kafka need-chromium ## Check and test everything (about 35 minutes on two fresh cores)
+test: need-rust need-node need-kafka need-chromium ## Check and test everything (about 45 minutes on two fresh cores)
 	@rm -f $(STAGES); mkdir -p $(TARGET)
 	@$(call stage,format,check-format)
 	@$(call stage,clippy,check-clippy)
