@@ -261,16 +261,14 @@ fn offsets_topic(answers: &Answers<'_>) -> (Permit, String) {
         sight.topic_configs.unavailable().is_some_and(|lost| refused(&lost.why))
             && sight.metadata.known().is_some_and(|view| view.offsets_topic.is_none())
     };
-    let (permit, sentence) = answers.facts(|sight| match sight.metadata.known() {
+    answers.facts(|sight| match sight.metadata.known() {
         Some(view) if view.offsets_topic.as_ref().is_some_and(|topic| topic.error == 0) => Told::Yes,
         Some(view) if view.offsets_topic.as_ref().is_some_and(|topic| topic.error == 29) || hidden(sight) => Told::No,
         Some(_) => {
             Told::Nothing(Some("it is not listed, so it is hidden from this account or not made yet".to_owned()))
         }
         None => Told::Nothing(sight.metadata.unavailable().map(|lost| lost.why.to_string())),
-    });
-    // A topic that one broker shows is not hidden, whatever another one has not heard yet.
-    (permit, sentence)
+    })
 }
 
 fn coordinators(answers: &Answers<'_>) -> (Permit, String) {
