@@ -18,6 +18,11 @@ const SECURE_COOKIE: &str = "__Host-unstuck";
 /// The cookie elsewhere: browsers refuse the other name without TLS.
 const PLAIN_COOKIE: &str = "unstuck-session";
 
+/// The cookie of a login that is under way at an identity provider.
+const SECURE_LOGIN: &str = "__Host-unstuck-login";
+/// The same without TLS.
+const PLAIN_LOGIN: &str = "unstuck-login";
+
 /// How somebody came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -90,6 +95,20 @@ impl Sessions {
         self.cookie("", Duration::ZERO)
     }
 
+    /// The header that hands the state of a login under way to the browser, or takes it away again.
+    pub(crate) fn login_cookie(&self, state: &str, age: Duration) -> String {
+        self.named_cookie(self.login_name(), state, age)
+    }
+
+    /// The state of the login that is under way in the browser.
+    pub(crate) fn login_state<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        cookie(headers, self.login_name()).filter(|state| !state.is_empty())
+    }
+
+    fn login_name(&self) -> &'static str {
+        if self.secure { SECURE_LOGIN } else { PLAIN_LOGIN }
+    }
+
     /// Found by the hash of the id, so how long it takes tells nothing of an id.
     fn key(&self, headers: &HeaderMap) -> Option<[u8; 32]> {
         Some(Hash::of(cookie(headers, self.name())?).bytes())
@@ -101,8 +120,12 @@ impl Sessions {
 
     /// `Lax`: links to incidents come from chats. What changes something asks for the same origin besides.
     fn cookie(&self, value: &str, age: Duration) -> String {
+        self.named_cookie(self.name(), value, age)
+    }
+
+    fn named_cookie(&self, name: &str, value: &str, age: Duration) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
-        format!("{}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}", self.name(), age.as_secs())
+        format!("{name}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}", age.as_secs())
     }
 }
 
