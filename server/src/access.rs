@@ -16,6 +16,7 @@ pub(crate) mod credentials;
 pub(crate) mod door;
 pub(crate) mod login;
 pub(crate) mod needs;
+pub(crate) mod oidc;
 pub(crate) mod proxy;
 pub(crate) mod sessions;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 
 pub use door::Door;
+pub use oidc::OidcConfig;
 pub use proxy::ProxyHeader;
 
 /// What somebody may do.

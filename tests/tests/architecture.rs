@@ -19,7 +19,10 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 11] = [
     ("unstuck-fuzzing", &[]),
     ("unstuck-kafka", &["unstuck-diagnosis", "unstuck-security", "unstuck-wire"]),
     ("unstuck-security", &["unstuck-wire"]),
-    ("unstuck-server", &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-store"]),
+    (
+        "unstuck-server",
+        &["unstuck-app", "unstuck-diagnosis", "unstuck-drill", "unstuck-kafka", "unstuck-security", "unstuck-store"],
+    ),
     ("unstuck-store", &["unstuck-diagnosis"]),
     (
         "unstuck-tests",

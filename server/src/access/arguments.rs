@@ -12,7 +12,7 @@ use crate::config::{AccessOptions, Environment};
 /// Who may come in.
 #[derive(Debug, Default, Args)]
 pub(crate) struct AccessArgs {
-    /// Who may read and write: open (whoever reaches it), token, or proxy-header. Needed to listen beyond this machine
+    /// Who may read and write: open (whoever reaches it), token, proxy-header, or oidc. Needed to listen beyond this machine
     #[arg(long, value_name = "MODE")]
     access: Option<String>,
     /// With --access token: the file with the hashes of tokens, as `unstuck token new` prints them

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use super::attempts::Attempts;
 use super::credentials::Hash;
 use super::needs::{self, Need};
+use super::oidc::Oidc;
 use super::proxy::ProxyHeader;
 use super::sessions::{Origin, Sessions};
 use super::tokens::{NoToken, Token, TokenFile};
@@ -48,6 +49,8 @@ pub(super) enum Rule {
     Token(TokenFile),
     /// Whom a proxy names.
     Proxy(ProxyHeader),
+    /// Whom an identity provider names.
+    Oidc(Box<Oidc>),
 }
 
 /// What is said to whoever is not let in.
@@ -71,6 +74,9 @@ impl Door {
                 Rule::Token(TokenFile::open(path).map_err(|why| ConfigError::bad_tokens_file(path, &why))?)
             }
             Mode::ProxyHeader(proxy) => Rule::Proxy(proxy.clone()),
+            Mode::Oidc(oidc) => {
+                Rule::Oidc(Box::new(Oidc::new(oidc.clone()).map_err(|why| ConfigError::no_provider(&why))?))
+            }
         };
         let secure = config.is_secure();
         let host = config.public_url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
@@ -109,13 +115,13 @@ impl Door {
         }
         match &self.rule {
             Rule::Open => tracing::warn!("whoever reaches {listen} may read everything and write notes: --access open"),
-            Rule::Token(_) if !self.secure => {
+            Rule::Token(_) | Rule::Oidc(_) if !self.secure => {
                 tracing::warn!(
-                    "tokens can be read on their way to {listen}: give a certificate with --tls-certificate, or \
+                    "tokens and cookies can be read on their way to {listen}: give a certificate with --tls-certificate, or \
                                 put a proxy with TLS in front and say --public-url https://…"
                 );
             }
-            Rule::Token(_) | Rule::Proxy(_) => {}
+            Rule::Token(_) | Rule::Proxy(_) | Rule::Oidc(_) => {}
         }
     }
 
@@ -137,11 +143,12 @@ impl Door {
         match &self.rule {
             Rule::Open => Ok(Who::anybody()),
             Rule::Proxy(proxy) => proxy.who(headers, from).map_err(Refused::Away),
+            Rule::Oidc(_) => self.by_session(headers).ok_or_else(|| Refused::LogIn(Problem::no_login_at_provider())),
             Rule::Token(file) => match bearer(headers) {
                 Some(token) => {
                     self.by_token(file, token, from).map(|token| of_token(token, false)).map_err(Refused::Away)
                 }
-                None => self.by_session(file, headers).ok_or_else(|| Refused::LogIn(Problem::no_login())),
+                None => self.by_session(headers).ok_or_else(|| Refused::LogIn(Problem::no_login())),
             },
         }
     }
@@ -161,9 +168,12 @@ impl Door {
         })
     }
 
-    fn by_session(&self, file: &TokenFile, headers: &HeaderMap) -> Option<Who> {
-        let Origin(hash) = self.sessions.of(headers, Instant::now())?;
-        Some(of_token(file.find(hash, Timestamp::now()).ok()?, true))
+    fn by_session(&self, headers: &HeaderMap) -> Option<Who> {
+        match (self.sessions.of(headers, Instant::now())?, &self.rule) {
+            (Origin::Token(hash), Rule::Token(file)) => Some(of_token(file.find(hash, Timestamp::now()).ok()?, true)),
+            (Origin::Person { name, role }, Rule::Oidc(_)) => Some(Who { name: Some(name), role, session: true }),
+            _ => None,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) const NEEDS: &[(&str, &str, Need)] = &[
     ("GET", "/readyz", ANYBODY),
     ("GET", "/login", ANYBODY),
     ("POST", "/login", ANYBODY),
+    ("GET", "/login/start", ANYBODY),
+    ("GET", "/login/callback", ANYBODY),
     ("POST", "/logout", ANYBODY),
     // Pages.
     ("GET", "/", VIEWER),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 
+use super::Role;
 use super::credentials::{self, Hash};
 
 /// How long a session lasts, whatever happens in it.
@@ -17,9 +18,24 @@ const SECURE_COOKIE: &str = "__Host-unstuck";
 /// The cookie elsewhere: browsers refuse the other name without TLS.
 const PLAIN_COOKIE: &str = "unstuck-session";
 
-/// How somebody came in: with a token of this hash. Whether it still holds is asked at each request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin(pub(crate) Hash);
+/// The cookie of a login that is under way at an identity provider.
+const SECURE_LOGIN: &str = "__Host-unstuck-login";
+/// The same without TLS.
+const PLAIN_LOGIN: &str = "unstuck-login";
+
+/// How somebody came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// With a token of this hash. Whether it still holds is asked at each request.
+    Token(Hash),
+    /// As somebody whom an identity provider named.
+    Person {
+        /// Their name.
+        name: String,
+        /// What they may do.
+        role: Role,
+    },
+}
 
 #[derive(Debug)]
 struct Session {
@@ -68,7 +84,7 @@ impl Sessions {
             open.remove(&key);
             return None;
         }
-        Some(session.origin)
+        Some(session.origin.clone())
     }
 
     /// Ends the one that a request belongs to, and gives the header that takes it from the browser.
@@ -77,6 +93,20 @@ impl Sessions {
             self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         }
         self.cookie("", Duration::ZERO)
+    }
+
+    /// The header that hands the state of a login under way to the browser, or takes it away again.
+    pub(crate) fn login_cookie(&self, state: &str, age: Duration) -> String {
+        self.named_cookie(self.login_name(), state, age)
+    }
+
+    /// The state of the login that is under way in the browser.
+    pub(crate) fn login_state<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        cookie(headers, self.login_name()).filter(|state| !state.is_empty())
+    }
+
+    fn login_name(&self) -> &'static str {
+        if self.secure { SECURE_LOGIN } else { PLAIN_LOGIN }
     }
 
     /// Found by the hash of the id, so how long it takes tells nothing of an id.
@@ -90,8 +120,12 @@ impl Sessions {
 
     /// `Lax`: links to incidents come from chats. What changes something asks for the same origin besides.
     fn cookie(&self, value: &str, age: Duration) -> String {
+        self.named_cookie(self.name(), value, age)
+    }
+
+    fn named_cookie(&self, name: &str, value: &str, age: Duration) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
-        format!("{}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}", self.name(), age.as_secs())
+        format!("{name}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Lax{secure}", age.as_secs())
     }
 }
 
@@ -107,7 +141,7 @@ mod tests {
     use super::*;
 
     fn ada() -> Origin {
-        Origin(Hash::of("a token"))
+        Origin::Token(Hash::of("a token"))
     }
 
     fn sent_back(set: &str) -> HeaderMap {

@@ -1,6 +1,7 @@
 //! The door as a whole: over the router with all its routes, as a stranger, a viewer and an editor meet it.
 
 mod entry;
+mod oidc;
 mod routes;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Who may come in: the choice that is needed to listen beyond this machine.
 
+mod oidc;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -8,10 +10,11 @@ use ipnet::IpNet;
 use reqwest::Url;
 
 use super::{ConfigError, Environment};
+use crate::access::OidcConfig;
 use crate::access::proxy::ProxyHeader;
 
 /// The modes, as they are written.
-const MODES: [&str; 3] = ["open", "token", "proxy-header"];
+const MODES: [&str; 4] = ["open", "token", "proxy-header", "oidc"];
 /// The header in which most proxies name who is logged in.
 const USER_HEADER: HeaderName = HeaderName::from_static("x-forwarded-user");
 
@@ -44,6 +47,8 @@ pub enum Mode {
     Token(PathBuf),
     /// By what a proxy says.
     ProxyHeader(ProxyHeader),
+    /// By what an identity provider says.
+    Oidc(OidcConfig),
 }
 
 impl AccessConfig {
@@ -89,6 +94,19 @@ pub struct AccessInFile {
     pub(super) editor_groups: Vec<String>,
     pub(super) tls_certificate: Option<PathBuf>,
     pub(super) tls_key: Option<PathBuf>,
+    pub(super) oidc: OidcInFile,
+}
+
+/// `[access.oidc]` of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OidcInFile {
+    pub(super) issuer: Option<(String, String)>,
+    pub(super) client_id: Option<String>,
+    pub(super) client_secret_file: Option<PathBuf>,
+    pub(super) scopes: Option<Vec<String>>,
+    pub(super) name_claim: Option<String>,
+    pub(super) editor_claim: Option<String>,
+    pub(super) editor_values: Vec<String>,
 }
 
 /// What the command line, the environment, or the file say, in this order; else open, on this machine alone.
@@ -116,6 +134,13 @@ pub(crate) fn choose(
         ([], Some((proxies, place))) => networks(proxies, place)?,
         (proxies, _) => networks(proxies, "--trusted-proxy")?,
     };
+    let public = environment.get("UNSTUCK_PUBLIC_URL");
+    let public_url = match (&options.public_url, &public, &file.public_url) {
+        (Some(url), _, _) => Some(public_address(url, "--public-url")?),
+        (None, Some(url), _) => Some(public_address(url, "UNSTUCK_PUBLIC_URL")?),
+        (None, None, Some((url, place))) => Some(public_address(url, place)?),
+        (None, None, None) => None,
+    };
     let mode = match told {
         None if tokens_file.is_some() || !proxies.is_empty() => return Err(no_mode()),
         None if listen.ip().to_canonical().is_loopback() => Mode::Open,
@@ -135,6 +160,7 @@ pub(crate) fn choose(
                 editors: file.editor_groups.clone(),
             })
         }
+        Some(("oidc", place)) => Mode::Oidc(oidc::choose(file, environment, public_url.as_ref(), place)?),
         Some((unknown, place)) => return Err(unknown_mode(unknown, place)),
     };
     // A door that is thought to be locked and is not would be worse than none.
@@ -144,13 +170,6 @@ pub(crate) fn choose(
     if !matches!(mode, Mode::ProxyHeader(_)) && !options.trusted_proxies.is_empty() {
         return Err(goes_with("--trusted-proxy", "proxy-header"));
     }
-    let public = environment.get("UNSTUCK_PUBLIC_URL");
-    let public_url = match (&options.public_url, &public, &file.public_url) {
-        (Some(url), _, _) => Some(public_address(url, "--public-url")?),
-        (None, Some(url), _) => Some(public_address(url, "UNSTUCK_PUBLIC_URL")?),
-        (None, None, Some((url, place))) => Some(public_address(url, place)?),
-        (None, None, None) => None,
-    };
     let certificate = options.tls_certificate.clone().or_else(|| file.tls_certificate.clone());
     let tls = match (certificate, options.tls_key.clone().or_else(|| file.tls_key.clone())) {
         (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
@@ -170,6 +189,15 @@ impl ConfigError {
         )
     }
 
+    /// Nothing can be asked over HTTP, as `why` says.
+    pub(crate) fn no_provider(why: &str) -> Self {
+        Self::new(
+            format!("the identity provider cannot be asked: {why}"),
+            "Nobody could log in.",
+            "Check the certificates of this machine's store.",
+        )
+    }
+
     /// The file of tokens cannot be used, as `why` says.
     pub(crate) fn bad_tokens_file(path: &Path, why: &str) -> Self {
         Self::new(
@@ -186,7 +214,7 @@ fn beyond(listen: SocketAddr) -> ConfigError {
         format!("{listen} can be reached from other machines, and nothing says who may come in"),
         "Pages and API show names of groups, topics, brokers, clients and hosts, and people write notes on them.",
         "Choose with --access: token (make one with `unstuck token new`), proxy-header (a proxy with a login is in front), \
-         or open (whoever reaches it may read and write); docs/configuration.md, \"Access\"",
+         oidc (an identity provider), or open (whoever reaches it may read and write); docs/configuration.md, \"Access\"",
     )
 }
 

@@ -19,6 +19,14 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "no-login", "Not logged in", detail, advice)
     }
 
+    /// Nobody has logged in at the identity provider.
+    pub(crate) fn no_login_at_provider() -> Self {
+        let detail = "This Unstuck wants to know who asks.".to_owned();
+        let advice =
+            "Log in at /login with a browser. Programs that cannot do that need an Unstuck with --access token.";
+        Self::new(StatusCode::UNAUTHORIZED, "no-login", "Not logged in", detail, advice)
+    }
+
     /// A token that is none.
     pub(crate) fn wrong_token() -> Self {
         let detail = "This token is not known here.".to_owned();

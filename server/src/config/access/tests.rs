@@ -84,6 +84,14 @@ fn refusals_say_what_failed_what_it_means_and_what_to_do() {
         (public("https://user:secret@unstuck.example"), "", HERE),
         (public("https://unstuck.example/tools"), "", HERE),
         (half, "", HERE),
+        (options(Some("oidc")), "", HERE),
+        (options(Some("oidc")), "[access.oidc]\nissuer = \"https://a\"\nclient_id = \"b\"", HERE),
+        (
+            options(Some("oidc")),
+            "[access]\npublic_url = \"https://a\"\n[access.oidc]\nissuer = \"http://a\"\nclient_id = \"b\"",
+            HERE,
+        ),
+        (options(None), "[access.oidc]\nclientid = \"b\"", HERE),
         (options(None), "[access]\nmod = \"token\"", HERE),
         (options(None), "[access]\nmode = 1", HERE),
         (
@@ -101,4 +109,17 @@ fn refusals_say_what_failed_what_it_means_and_what_to_do() {
     let said = said.join("\n\n");
     assert!(!said.contains("secret"), "{said}");
     insta::assert_snapshot!(said);
+}
+
+#[test]
+fn a_provider_is_described_in_the_file_and_its_secret_is_not_shown() {
+    let toml = "[access]\nmode = \"oidc\"\npublic_url = \"https://unstuck.example\"\n[access.oidc]\n\
+                issuer = \"https://login.example\"\nclient_id = \"unstuck\"\neditor_values = [\"sre\"]";
+    let variables = Environment::from([("UNSTUCK_OIDC_CLIENT_SECRET", "clients-secret-0123456789")]);
+    let config = chosen(&options(None), toml, &variables, EVERYWHERE).expect("a good choice");
+    assert!(!format!("{config:?}").contains("clients-secret"), "{config:?}");
+    let Mode::Oidc(oidc) = config.mode else { panic!("{config:?}") };
+    assert_eq!(oidc.redirect, "https://unstuck.example/login/callback");
+    assert_eq!((oidc.name_claim.as_str(), oidc.editor_claim.as_str()), ("preferred_username", "groups"));
+    assert!(oidc.client_secret.is_some());
 }

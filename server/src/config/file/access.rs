@@ -1,12 +1,14 @@
 //! `[access]` of the file.
 
 use super::{Source, Value};
+use crate::config::access::OidcInFile;
 use crate::config::{AccessInFile, ConfigError};
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "editor_groups",
     "groups_header",
     "mode",
+    "oidc",
     "public_url",
     "tls_certificate",
     "tls_key",
@@ -14,6 +16,9 @@ const KEYS: [&str; 9] = [
     "trusted_proxies",
     "user_header",
 ];
+
+const OIDC_KEYS: [&str; 7] =
+    ["client_id", "client_secret_file", "editor_claim", "editor_values", "issuer", "name_claim", "scopes"];
 
 impl Source<'_> {
     pub(super) fn access(&self, value: Value<'_, '_>) -> Result<AccessInFile, ConfigError> {
@@ -24,6 +29,7 @@ impl Source<'_> {
                 "tokens_file" => {
                     access.tokens_file = Some(self.string(value, "tokens_file", "\"/etc/unstuck/tokens\"")?.into());
                 }
+                "oidc" => access.oidc = self.oidc(value)?,
                 "public_url" => {
                     access.public_url = Some(self.placed(value, "public_url", "\"https://unstuck.example\"")?);
                 }
@@ -47,6 +53,25 @@ impl Source<'_> {
             }
         }
         Ok(access)
+    }
+
+    fn oidc(&self, value: Value<'_, '_>) -> Result<OidcInFile, ConfigError> {
+        let mut oidc = OidcInFile::default();
+        for (key, value) in self.table(value, "oidc")? {
+            let key_text = key.get_ref().as_ref();
+            let text = |example: &str| self.string(value, key_text, example).map(str::to_owned);
+            match key_text {
+                "issuer" => oidc.issuer = Some(self.placed(value, "issuer", "\"https://login.example\"")?),
+                "client_id" => oidc.client_id = Some(text("\"unstuck\"")?),
+                "client_secret_file" => oidc.client_secret_file = Some(text("\"/etc/unstuck/oidc-secret\"")?.into()),
+                "scopes" => oidc.scopes = Some(self.strings(value, "scopes", "[\"profile\", \"groups\"]")?),
+                "name_claim" => oidc.name_claim = Some(text("\"preferred_username\"")?),
+                "editor_claim" => oidc.editor_claim = Some(text("\"groups\"")?),
+                "editor_values" => oidc.editor_values = self.strings(value, "editor_values", "[\"sre\"]")?,
+                unknown => return Err(self.unknown_key(key, unknown, &OIDC_KEYS, "[access.oidc]")),
+            }
+        }
+        Ok(oidc)
     }
 
     /// A text, and where it stands.
