@@ -59,7 +59,7 @@ bench: build ## Measure a release build against real brokers, and the store
 	$(TARGET)/release/examples/measure
 	$(TARGET)/release/bench
 
-# How long each target is fed, in seconds; there are five.
+# How long each target is fed, in seconds; there are six.
 FUZZ_SECONDS ?= 300
 
 .PHONY: fuzz

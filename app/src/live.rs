@@ -298,6 +298,20 @@ pub(crate) fn LiveMark() -> impl IntoView {
     }
 }
 
+/// A button that fetches the whole page again; it leads to the login, if that is what has ended.
+#[component]
+pub(crate) fn LoadAgain() -> impl IntoView {
+    let reload = move |_| {
+        // A browser that refuses leaves the page as it is.
+        let _ = window().location().reload();
+    };
+    view! {
+        <button type="button" class="small-button" on:click=reload>
+            "Load it again"
+        </button>
+    }
+}
+
 /// The loud line above everything when the view is old.
 #[component]
 pub(crate) fn OldBanner() -> impl IntoView {
@@ -305,14 +319,19 @@ pub(crate) fn OldBanner() -> impl IntoView {
     // Changes only when there is something new to say, since it is read out; the age is for the eye.
     let words = Memo::new(move |_| match (live.is_old(), live.wire.get()) {
         (false, _) => "",
-        (true, Wire::Lost) => "This view is old: the connection to Unstuck is lost. Trying again.",
+        // Which of the two it is, a browser does not tell its scripts.
+        (true, Wire::Lost) => {
+            "This view is old: the connection to Unstuck is lost, or your login has ended. Trying again."
+        }
         (true, _) => "This view is old: Unstuck sends no news.",
     });
     let age = move || if live.is_old() { format!(" ({})", seconds(live.age())) } else { String::new() };
+    let again = move || (!words.get().is_empty()).then(|| view! { <LoadAgain/> });
     view! {
         <p class="old-banner" role="alert" hidden=move || words.get().is_empty()>
             <span>{words}</span>
             <span aria-hidden="true">{age}</span>
+            {again}
         </p>
     }
 }

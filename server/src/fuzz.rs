@@ -60,6 +60,63 @@ fn edited_configurations_are_read_or_refused_in_three_lines() {
     bolero::check!().with_type::<Edits>().for_each(|edits| configured(&edited(&good, edits), &file));
 }
 
+/// What Kafka's own tools are told, with a login module's options within a value, and files that are not there.
+const CLIENT_PROPERTIES: [&str; 3] = [
+    "security.protocol=SASL_SSL\nsasl.mechanism: SCRAM-SHA-512\nssl.endpoint.identification.algorithm=\n\
+     sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n  username=\"unstuck\" \\\n  \
+     password=\"pass word/+\\u00e9\";\n# a comment\nclient.id=x\n",
+    "security.protocol=SSL\nssl.truststore.type=PEM\nssl.truststore.location=/nowhere/ca.pem\n\
+     ssl.keystore.type=PKCS12\nssl.keystore.location=/nowhere/client.p12\nssl.keystore.password=pass word/+\n",
+    "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n\
+     sasl.oauthbearer.token.endpoint.url=https://login.example/token\n\
+     sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
+     clientId='a' clientSecret='pass word/+' scope=\"kafka\";",
+];
+
+/// Reads bytes as a client's properties; tells what is said of them, if they are refused.
+fn entered(text: &[u8], file: &Path) -> Option<String> {
+    fs::write(file, text).expect("a temporary file");
+    let options = ClusterOptions {
+        bootstrap_servers: Some("localhost:9092".to_owned()),
+        command_config: Some(file.to_owned()),
+        ..ClusterOptions::default()
+    };
+    match clusters(&options, &Environment::default()) {
+        Ok(_) => None,
+        Err(error) => {
+            let said = error.to_string();
+            assert_eq!(said.lines().count(), 3, "{said}");
+            Some(said)
+        }
+    }
+}
+
+#[test]
+fn edited_client_properties_are_read_or_refused_in_three_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("client.properties");
+    let good = CLIENT_PROPERTIES.map(|text| text.as_bytes().to_vec());
+    let good = with_corpus(good.to_vec(), "client_properties");
+    good.iter().for_each(|text| drop(entered(text, &file)));
+    bolero::check!().with_type::<Edits>().for_each(|edits| drop(entered(&edited(&good, edits), &file)));
+}
+
+#[test]
+fn client_properties_that_end_early_are_refused_without_their_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("client.properties");
+    let mut refused = 0;
+    for text in CLIENT_PROPERTIES {
+        for end in 0..text.len() {
+            let Some(said) = entered(&text.as_bytes()[..end], &file) else { continue };
+            // Not the beginning of it either.
+            assert!(!said.contains("pass wo"), "{said}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("written");

@@ -54,7 +54,15 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn start_with(args: &[&str]) -> Result<Self> {
-        Self::start_command("serve", args).await
+        Self::start_at(free_port()?, args).await
+    }
+
+    /// The same at a port that is known before: `127.0.0.1:PORT`.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start_at(port: u16, args: &[&str]) -> Result<Self> {
+        Self::start_command("serve", port, args).await
     }
 
     /// Starts a drill and waits until it answers.
@@ -62,7 +70,15 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn drill(scenario: &str) -> Result<Self> {
-        Self::start_command("drill", &[scenario]).await
+        Self::drill_with(&[scenario]).await
+    }
+
+    /// Starts a drill with these arguments, and waits until it answers.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn drill_with(args: &[&str]) -> Result<Self> {
+        Self::start_command("drill", free_port()?, args).await
     }
 
     /// Starts the brokers of a drill, without the app that looks at them, and waits until they accept connections.
@@ -70,11 +86,10 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn headless_drill(scenario: &str) -> Result<Self> {
-        Self::start_command("drill", &[scenario, "--headless"]).await
+        Self::drill_with(&[scenario, "--headless"]).await
     }
 
-    async fn start_command(name: &str, args: &[&str]) -> Result<Self> {
-        let port = free_port()?;
+    async fn start_command(name: &str, port: u16, args: &[&str]) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("unstuck-server-").tempdir()?;
         let mut command = std::process::Command::new(binary()?);
         // What it keeps goes into its own folder, unless told otherwise.

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::Response;
-use crate::live::use_live;
+use crate::live::{LoadAgain, use_live};
 use crate::model::Missing;
 use crate::part::PageTitle;
 
@@ -39,11 +39,17 @@ pub(super) fn show(missing: Missing) -> AnyView {
 
 /// The model could not be fetched.
 pub(super) fn failed(error: &ServerFnError) -> AnyView {
+    // The door stands before what answers pages, and says it in this way.
+    let (heading, sentence, again) = match error {
+        ServerFnError::MiddlewareError(refusal) => ("Unstuck refuses to answer", refusal.clone(), true),
+        _ => ("Unstuck did not answer", format!("{error}. The page tries again by itself."), false),
+    };
     view! {
         <PageTitle text="No answer · Unstuck".to_owned()/>
         <section class="headline s-unknown">
-            <h1 aria-live="polite">"Unstuck did not answer"</h1>
-            <p class="detail">{format!("{error}. The page tries again by itself.")}</p>
+            <h1 aria-live="polite">{heading}</h1>
+            <p class="detail">{sentence}</p>
+            {again.then(|| view! { <p><LoadAgain/></p> })}
         </section>
     }
     .into_any()

@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, HeaderValue, Method, header};
 use jiff::Timestamp;
+use leptos::prelude::{FromServerFnError as _, ServerFnError};
 
 use super::attempts::Attempts;
 use super::credentials::Hash;
@@ -25,6 +26,9 @@ use crate::same_site::{OnLoopback, header_text, names_this_machine};
 
 /// For how long browsers are told to come by TLS alone: a year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// What the server functions of `app/src/fetch.rs` begin with.
+const PAGES_ASK: &str = "/_page/";
 
 /// How Unstuck is entered, and who is in.
 #[derive(Debug)]
@@ -226,6 +230,9 @@ impl Door {
 
 impl Refused {
     fn answer(self, request: &Request) -> Response {
+        if request.uri().path().starts_with(PAGES_ASK) {
+            return self.to_a_page();
+        }
         match self {
             Self::Away(problem) => problem.into_response(),
             Self::LogIn(problem) if !is_page(request) => problem.into_response(),
@@ -239,6 +246,25 @@ impl Refused {
                 response
             }
         }
+    }
+}
+
+impl Refused {
+    /// To an open page that wants to know more, so that it shows a sentence.
+    fn to_a_page(self) -> Response {
+        let (problem, words) = match self {
+            Self::LogIn(problem) => (problem, "The login of this page has ended. Load it again to log in.".to_owned()),
+            Self::Away(problem) => {
+                let words = format!("{} {}", problem.detail, problem.advice);
+                (problem, words)
+            }
+        };
+        // As server functions write errors of what stands before them.
+        let refusal: ServerFnError = ServerFnError::MiddlewareError(words);
+        let mut response = problem.into_response();
+        *response.body_mut() = refusal.ser().into();
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response
     }
 }
 

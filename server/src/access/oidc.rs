@@ -11,10 +11,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use openidconnect::core::{CoreAuthenticationFlow, CoreClient, CoreJwsSigningAlgorithm, CoreProviderMetadata};
+use openidconnect::core::{
+    CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreJwsSigningAlgorithm, CoreProviderMetadata,
+};
 use openidconnect::{
-    AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointMaybeSet, EndpointNotSet, EndpointSet, HttpRequest,
-    HttpResponse, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse,
+    AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointMaybeSet, EndpointNotSet, EndpointSet,
+    HttpRequest, HttpResponse, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope,
+    TokenResponse,
 };
 use serde_json::{Map, Value};
 use unstuck_security::Secret;
@@ -25,8 +28,11 @@ use super::proxy::EVERYBODY;
 
 /// How long somebody may take at the provider.
 pub(super) const LOGIN: Duration = Duration::from_secs(600);
-/// How many logins are under way at most; the oldest ones make room.
-const MOST: usize = 1_000;
+/// How many logins are under way at most; the oldest ones make room. Anybody may begin one, so it takes many to push out
+/// somebody who is typing a password.
+const MOST: usize = 10_000;
+/// The longest address that a login leads back to, in bytes, since it is kept meanwhile.
+const BACK: usize = 4_096;
 /// How long what the provider says of itself is believed, and its keys.
 const FRESH: Duration = Duration::from_secs(300);
 /// How long one request to the provider may take. All of a login have to fit into the deadline of a page.
@@ -196,7 +202,9 @@ impl Oidc {
         let redirect =
             RedirectUrl::new(self.config.redirect.clone()).map_err(|error| NoPerson::Provider(words(&error)))?;
         let id = ClientId::new(self.config.client_id.clone());
-        Ok(CoreClient::from_provider_metadata(metadata, id, secret).set_redirect_uri(redirect))
+        let in_body = secret_in_body(&metadata);
+        let client = CoreClient::from_provider_metadata(metadata, id, secret).set_redirect_uri(redirect);
+        Ok(if in_body { client.set_auth_type(AuthType::RequestBody) } else { client })
     }
 
     /// Begins a login that leads to `back`: where the browser has to go, and the state that it has to bring along.
@@ -214,6 +222,7 @@ impl Oidc {
             let Some(oldest) = under_way.iter().min_by_key(|(_, login)| login.ends).map(|(key, _)| *key) else { break };
             under_way.remove(&oldest);
         }
+        let back = if back.len() <= BACK { back } else { "/" };
         let login = UnderWay { nonce, verifier, back: back.to_owned(), ends: now + LOGIN };
         under_way.insert(Hash::of(&state).bytes(), login);
         Ok((url.into(), state))
@@ -256,20 +265,38 @@ impl Oidc {
 
     fn name(&self, claims: &Map<String, Value>) -> Option<String> {
         let named = [self.config.name_claim.as_str(), "email", "sub"].into_iter();
-        let mut named = named.filter_map(|claim| claims.get(claim)?.as_str());
+        let mut named = named.filter_map(|name| claim(claims, name)?.as_str());
         let name = named.find(|name| !name.trim().is_empty())?;
         Some(name.chars().filter(|letter| !letter.is_control()).take(crate::incidents::NAME_CAP).collect())
     }
 
     fn role(&self, claims: &Map<String, Value>) -> Role {
         let is_editor = |value: &str| self.config.editor_values.iter().any(|editors| editors == value);
-        let edits = match claims.get(&self.config.editor_claim) {
+        let edits = match claim(claims, &self.config.editor_claim) {
             Some(Value::String(value)) => is_editor(value),
             Some(Value::Array(values)) => values.iter().filter_map(Value::as_str).any(is_editor),
             _ => false,
         };
         if edits || is_editor(EVERYBODY) { Role::Editor } else { Role::Viewer }
     }
+}
+
+/// Whether the provider takes the client's secret in the body of a request alone. Without a list it takes it in the header
+/// (OpenID Connect Discovery 1.0, section 3).
+fn secret_in_body(metadata: &CoreProviderMetadata) -> bool {
+    metadata.token_endpoint_auth_methods_supported().is_some_and(|methods| {
+        methods.contains(&CoreClientAuthMethod::ClientSecretPost)
+            && !methods.contains(&CoreClientAuthMethod::ClientSecretBasic)
+    })
+}
+
+/// A claim by its name, which may be an address with dots; else by the names of the objects that it is in, with dots
+/// between them, as `realm_access.roles`.
+fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    claims.get(name).or_else(|| {
+        let (outer, inner) = name.split_once('.')?;
+        claim(claims.get(outer)?.as_object()?, inner)
+    })
 }
 
 /// All claims of a token whose signature has been verified.

@@ -5,9 +5,7 @@
 
 mod configuration;
 
-mod in_a_browser {
-    mod panel;
-}
+mod in_a_browser;
 
 mod with_kafkas_tools {
     mod consumers;

@@ -23,6 +23,15 @@ async fn without_a_token_a_program_is_told_how_and_a_person_is_led_to_the_form()
 }
 
 #[tokio::test]
+async fn an_open_page_whose_login_has_ended_gets_a_sentence_to_show() {
+    let site = Site::with_tokens().await;
+    let response = site.post("/_page/overview", &[], "{}").await;
+    assert_eq!(response.status(), 401);
+    let said = text(response).await;
+    assert_eq!(said, "MiddlewareError|The login of this page has ended. Load it again to log in.");
+}
+
+#[tokio::test]
 async fn whoever_is_not_in_learns_no_names() {
     let site = Site::with_tokens().await;
     for path in ["/readyz", "/healthz", "/login", "/c/x", "/api/v1/clusters/x", "/nowhere"] {

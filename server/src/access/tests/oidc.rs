@@ -50,6 +50,10 @@ struct Provider {
     token: Mutex<Token>,
     claims: Mutex<Value>,
     exchanged: Mutex<usize>,
+    /// It has begun to sign with its other key, under another name.
+    rotated: Mutex<bool>,
+    /// It wants the client's secret in the body, rather than in the header.
+    in_body: bool,
 }
 
 fn part(value: &Value) -> String {
@@ -58,6 +62,10 @@ fn part(value: &Value) -> String {
 
 impl Provider {
     async fn start() -> Arc<Self> {
+        Self::start_with(false).await
+    }
+
+    async fn start_with(in_body: bool) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let key = || PKey::from_rsa(Rsa::generate(2048).expect("a key")).expect("a key");
         let provider = Arc::new(Self {
@@ -68,6 +76,8 @@ impl Provider {
             token: Mutex::default(),
             claims: Mutex::new(json!({ "preferred_username": "ada", "groups": ["dev", "sre"] })),
             exchanged: Mutex::default(),
+            rotated: Mutex::default(),
+            in_body,
         });
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(discovery))
@@ -80,6 +90,11 @@ impl Provider {
 
     fn says(&self, token: Token) {
         *self.token.lock().expect("no panic") = token;
+    }
+
+    /// The key that it signs with now, and its name.
+    fn current(&self) -> (&PKey<Private>, &'static str) {
+        if *self.rotated.lock().expect("no panic") { (&self.other, "two") } else { (&self.key, "one") }
     }
 
     fn id_token(&self, nonce: &str) -> String {
@@ -101,10 +116,11 @@ impl Provider {
             Token::SignedWithTheSecret => "HS256",
             _ => "RS256",
         };
-        let signed = format!("{}.{}", part(&json!({ "alg": algorithm, "kid": "one", "typ": "JWT" })), part(&claims));
+        let (key, name) = self.current();
+        let signed = format!("{}.{}", part(&json!({ "alg": algorithm, "kid": name, "typ": "JWT" })), part(&claims));
         let key = match how {
             Token::SignedByAnother => &self.other,
-            _ => &self.key,
+            _ => key,
         };
         let signature = match how {
             Token::Unsigned => Vec::new(),
@@ -132,6 +148,7 @@ impl Provider {
 
 async fn discovery(State(provider): State<Arc<Provider>>) -> Json<Value> {
     let issuer = &provider.issuer;
+    let way = if provider.in_body { "client_secret_post" } else { "client_secret_basic" };
     Json(json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/authorize"),
@@ -139,24 +156,37 @@ async fn discovery(State(provider): State<Arc<Provider>>) -> Json<Value> {
         "jwks_uri": format!("{issuer}/jwks"),
         "response_types_supported": ["code"],
         "subject_types_supported": ["public"],
+        "token_endpoint_auth_methods_supported": [way],
         // A provider that offers too much.
         "id_token_signing_alg_values_supported": ["RS256", "HS256", "none"],
     }))
 }
 
 async fn jwks(State(provider): State<Arc<Provider>>) -> Json<Value> {
-    let rsa = provider.key.rsa().expect("a key");
+    let (key, name) = provider.current();
+    let rsa = key.rsa().expect("a key");
     let number = |number: &openssl::bn::BigNumRef| URL_SAFE_NO_PAD.encode(number.to_vec());
     Json(
-        json!({ "keys": [{ "kty": "RSA", "use": "sig", "kid": "one", "alg": "RS256", "n": number(rsa.n()), "e": number(rsa.e()) }] }),
+        json!({ "keys": [{ "kty": "RSA", "use": "sig", "kid": name, "alg": "RS256", "n": number(rsa.n()), "e": number(rsa.e()) }] }),
     )
 }
 
-async fn token(State(provider): State<Arc<Provider>>, body: String) -> Response {
+async fn token(State(provider): State<Arc<Provider>>, headers: http::HeaderMap, body: String) -> Response {
     use axum::response::IntoResponse as _;
     let form: std::collections::BTreeMap<String, String> =
         crate::api::pairs(body.as_bytes()).expect("a form").into_iter().collect();
     let refused = (http::StatusCode::BAD_REQUEST, Json(json!({ "error": "invalid_grant" }))).into_response();
+    let basic = headers.get("authorization").map(|value| value.to_str().expect("ASCII"));
+    let in_body = form.get("client_secret").map(String::as_str);
+    let known = if provider.in_body {
+        (basic, in_body) == (None, Some(CLIENT_SECRET))
+    } else {
+        let pair = base64::engine::general_purpose::STANDARD.encode(format!("{CLIENT}:{CLIENT_SECRET}"));
+        (basic, in_body) == (Some(format!("Basic {pair}").as_str()), None)
+    };
+    if !known {
+        return refused;
+    }
     // Each code is good once.
     let Some((nonce, challenge)) = provider.asked.lock().expect("no panic").take() else { return refused };
     let verifier = form.get("code_verifier").map(String::as_str).unwrap_or_default();
@@ -169,8 +199,12 @@ async fn token(State(provider): State<Arc<Provider>>, body: String) -> Response 
 }
 
 async fn site(provider: &Provider) -> Site {
+    site_with(provider, |_| {}).await
+}
+
+async fn site_with(provider: &Provider, change: impl FnOnce(&mut OidcConfig)) -> Site {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let config = OidcConfig {
+    let mut config = OidcConfig {
         issuer: provider.issuer.clone(),
         client_id: CLIENT.to_owned(),
         client_secret: Some(unstuck_security::Secret::value(CLIENT_SECRET)),
@@ -180,6 +214,7 @@ async fn site(provider: &Provider) -> Site {
         editor_claim: "groups".to_owned(),
         editor_values: vec!["sre".to_owned()],
     };
+    change(&mut config);
     let public_url = Some("https://unstuck.example".parse().expect("a URL"));
     Site::new(|_| AccessConfig { mode: Mode::Oidc(config), public_url, tls: None }).await
 }
@@ -361,6 +396,8 @@ async fn a_provider_that_is_not_there_is_named_and_nothing_else_is_hurt() {
         token: Mutex::default(),
         claims: Mutex::default(),
         exchanged: Mutex::default(),
+        rotated: Mutex::default(),
+        in_body: false,
     };
     let site = site(&gone).await;
     gone.issuer.clear();
@@ -369,4 +406,42 @@ async fn a_provider_that_is_not_there_is_named_and_nothing_else_is_hurt() {
     assert_eq!(response.status(), 503);
     assert!(text(response).await.contains("the identity provider cannot be asked"));
     assert_eq!(site.get("/healthz", &[]).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_claim_in_another_one_and_one_with_dots_in_its_name_are_found() {
+    let provider = Provider::start().await;
+    for (name, claims) in [
+        ("realm_access.roles", json!({ "realm_access": { "roles": ["sre"] } })),
+        ("https://ours.example/groups", json!({ "https://ours.example/groups": ["sre"] })),
+        ("a.b.c", json!({ "a": { "b.c": "sre" } })),
+    ] {
+        let site = site_with(&provider, |config| config.editor_claim = name.to_owned()).await;
+        for (claims, role) in [(claims, "editor"), (json!({ "realm_access": "sre", "a": ["sre"] }), "viewer")] {
+            *provider.claims.lock().expect("no panic") = claims;
+            let begun = begin(&site, &provider, "/").await;
+            let cookie = session(&come_back(&site, &begun.state, &begun.cookie).await).expect("a session");
+            let html = text(site.get("/", &[("cookie", &cookie)]).await).await;
+            assert!(html.contains(&format!("</bdi></strong>, {role}.")), "{name}: {html}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_changes_its_keys_is_asked_for_them_again() {
+    let provider = Provider::start().await;
+    let site = site(&provider).await;
+    let begun = begin(&site, &provider, "/").await;
+    assert!(session(&come_back(&site, &begun.state, &begun.cookie).await).is_some());
+    *provider.rotated.lock().expect("no panic") = true;
+    let begun = begin(&site, &provider, "/").await;
+    assert!(session(&come_back(&site, &begun.state, &begun.cookie).await).is_some());
+}
+
+#[tokio::test]
+async fn the_clients_secret_is_shown_where_the_provider_wants_it() {
+    let provider = Provider::start_with(true).await;
+    let site = site(&provider).await;
+    let begun = begin(&site, &provider, "/").await;
+    assert!(session(&come_back(&site, &begun.state, &begun.cookie).await).is_some());
 }
