@@ -262,10 +262,43 @@ impl ClientContext for Eye {
         tracing::debug!(cluster = self.cluster, "{error}: {reason}");
         if let Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL) = error.rdkafka_error_code() {
             // Without its times, which would make every repetition look like news.
-            let text = reason.split(" (after ").next().unwrap_or(&reason).to_owned();
+            let text = about_certificates(reason.split(" (after ").next().unwrap_or(&reason));
             *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
         }
     }
 }
 
 impl ConsumerContext for Eye {}
+
+/// librdkafka takes every certificate that it does not accept for one that is not trusted, and sends people to
+/// `ssl.ca.location` even if it has expired or is for another host (`rd_kafka_transport_ssl_set_endpoint_id`,
+/// `rd_kafka_ssl_error` in 2.x).
+fn about_certificates(text: &str) -> String {
+    match text.split_once(": broker certificate could not be verified") {
+        Some((before, _)) => format!(
+            "{before}: the broker's certificate is not trusted (tls.ca), not valid now, or for another host \
+             (tls.verify_host); librdkafka does not say which"
+        ),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about_certificates;
+
+    #[test]
+    fn a_certificate_that_is_not_accepted_need_not_be_one_that_is_not_trusted() {
+        let told = "ssl://kafka-1:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify \
+                    failed: broker certificate could not be verified, verify that ssl.ca.location is correctly \
+                    configured or root CA certificates are installed (install ca-certificates package)";
+        assert_eq!(
+            about_certificates(told),
+            "ssl://kafka-1:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: \
+             the broker's certificate is not trusted (tls.ca), not valid now, or for another host (tls.verify_host); \
+             librdkafka does not say which"
+        );
+        let other = "ssl://kafka-1:9093/1: SSL handshake failed: Disconnected";
+        assert_eq!(about_certificates(other), other);
+    }
+}

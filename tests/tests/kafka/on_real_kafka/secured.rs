@@ -240,6 +240,7 @@ async fn each_account_sees_what_it_may_by_each_way_in_on_4_1() -> Result<()> {
     let config = configuration(&cluster, &cases, &wrong_ways::tables(&cluster)?)?;
     let checked = unstuck(&["config", "check", "--config", &config], "").await?;
     ensure!(checked.code == Some(0), "{checked:?}");
+    let mut log = authorizer_log::Log::begin(&cluster, ways.len())?;
     let server = UnstuckServer::start_with(&["--config", &config, "--log-level", "debug"]).await?;
     let scene = Scene { server, cases, hit, spared };
 
@@ -247,10 +248,10 @@ async fn each_account_sees_what_it_may_by_each_way_in_on_4_1() -> Result<()> {
     scene.look(&mut matrix, "4.1.1", "healthy", works).await;
     wrong_ways::are_named(&scene).await;
     // Logins have to be renewed meanwhile, and nobody may notice.
-    let log = authorizer_log::Log::begin(&cluster)?;
-    tokio::time::sleep(authorizer_log::stretch().max(Duration::from_millis(u64::from(REAUTHENTICATION_MS)))).await;
+    log.all_have_looked()?;
+    tokio::time::sleep(authorizer_log::at_least(Duration::from_millis(u64::from(REAUTHENTICATION_MS)))).await;
     scene.look(&mut matrix, "4.1.1", "healthy after logging in again", works).await;
-    log.holds_little(&cluster, ways.len())?;
+    log.holds_little()?;
     let told = doctor_is_right(&scene, &config).await.context("doctor")?;
     cluster.kill(VICTIM)?;
     scene.look(&mut matrix, "4.1.1", "broker killed", |status| status == Status::Stuck).await;
