@@ -211,7 +211,7 @@ fn what_is_refused_is_asked_more_and_more_rarely_until_it_is_granted() {
             why(&sight.log_dirs) == Some(&cluster)
                 && why(&sight.quorum) == Some(&cluster)
                 && sight.describe_cluster_permitted.known() == Some(&false)
-                && sight.metadata.known().is_some_and(|view| snapshot.taken_at - view.at < jiff::SignedDuration::from_secs(5))
+                && sight.metadata.known().is_some_and(|view| snapshot.taken_at.duration_since(view.at).as_secs() < 5)
         }));
         tokio::time::sleep(11 * A_MINUTE).await;
         wait(&collector, "everything to be told", |snapshot| {
