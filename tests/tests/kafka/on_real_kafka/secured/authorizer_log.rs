@@ -40,7 +40,7 @@ pub(super) struct Log<'a> {
     began: Instant,
     /// How many look by each account.
     looking: u32,
-    /// For the measure: the lines of the first looks, which come once.
+    /// The lines of the first looks, and when those were over: for the measure.
     first: Option<(Instant, Counted)>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Log<'a> {
     }
 
     /// Each question is one that is documented for the account, and is not asked again and again. Adds to the table what
-    /// there was, and gives it.
+    /// there was.
     pub(super) fn holds_little(&self) -> Result<()> {
         let all = counted(self.cluster)?;
         let took = self.began.elapsed();
@@ -74,36 +74,34 @@ impl<'a> Log<'a> {
             ensure!(*count <= most, "{account}: {count} times in {took:?}, at most {most}: {question}\n{all:#?}");
         }
         for account in ACCOUNTS {
-            let seen: BTreeSet<&String> = all.keys().filter(|(name, _)| *name == account.name).map(|(_, q)| q).collect();
+            let seen: BTreeSet<&String> =
+                all.keys().filter(|(name, _)| *name == account.name).map(|(_, q)| q).collect();
             let known: BTreeSet<&String> = documented[account.name].iter().collect();
             ensure!(seen == known, "{}: documented {known:#?}, seen {seen:#?}", account.name);
         }
         Ok(())
     }
 
-    /// One Unstuck's lines, at all brokers.
+    /// One Unstuck's lines, at all brokers, for the table; and all of them, for the measure.
     fn write(&self, all: &Counted, took: Duration) -> Result<()> {
         let (since, first) = self.first.as_ref().context("nobody has looked")?;
         let since = since.elapsed().as_secs_f64();
         let mut rows = String::new();
+        let mut measured = format!("in the last {since:.0} s, by {} who look:\n", self.looking);
         for Account { name, .. } in ACCOUNTS {
             let of = |counted: &Counted| -> f64 {
                 let mine = counted.iter().filter(|((account, _), _)| *account == name);
                 mine.map(|(_, count)| f64::from(*count)).sum::<f64>() / f64::from(self.looking)
             };
-            let (all, first) = (of(all), of(first));
-            rows += &format!(
-                "4.1.1 | each way in | {name} | denied, in the authorizer's log: {all:.1} lines in {} s; {:.0} in an hour after \
-                 the first looks\n",
-                took.as_secs(),
-                (all - first) / since * 3_600.0
-            );
+            rows += &format!("4.1.1 | each way in | {name} | denied: {:.1} lines in {} s\n", of(all), took.as_secs());
+            let hourly = (of(all) - of(first)) / since * 3_600.0;
+            measured += &format!("{name}: {hourly:.0} lines an hour for each of them\n");
         }
-        println!("{rows}");
         for ((account, question), count) in all {
             let new = count - first.get(&(*account, question.clone())).copied().unwrap_or(0);
-            println!("{account}: {question}: {count}, of them {new} in the last {since:.0} s, by {}", self.looking);
+            measured += &format!("{account}: {question}: {new}, and {} before\n", count - new);
         }
+        println!("{measured}");
         let folder = workspace_folder().join("target/matrix");
         fs::create_dir_all(&folder)?;
         Ok(fs::write(folder.join("authorizer"), rows)?)

@@ -61,18 +61,8 @@ const WRONG: [Wrong; 8] = [
         look_at: "tls.certificate",
         client: &["SSL alert number 4"],
     },
-    Wrong {
-        name: "tls-on-a-plain-port",
-        said: "speaks plaintext, not TLS",
-        look_at: "`tls`",
-        client: &[],
-    },
-    Wrong {
-        name: "plain-on-a-tls-port",
-        said: "speaks TLS, not plaintext Kafka",
-        look_at: "`tls`",
-        client: &[],
-    },
+    Wrong { name: "tls-on-a-plain-port", said: "speaks plaintext, not TLS", look_at: "`tls`", client: &[] },
+    Wrong { name: "plain-on-a-tls-port", said: "speaks TLS, not plaintext Kafka", look_at: "`tls`", client: &[] },
 ];
 
 /// Their tables in Unstuck's configuration.
@@ -128,7 +118,7 @@ pub(super) async fn are_named(scene: &Scene) {
             ensure!(words.any(|words| words.contains(wrong.look_at)), "{:?} is not named: {told:?}", wrong.look_at);
             let client = report.could_not_observe.iter().find(|one| one.what == "partitions of other topics");
             let client = client.with_context(|| format!("the client says nothing\n{}", brief(&report)))?;
-            let log = || scene.server.log().lines().filter(|line| line.contains(name)).last().map(str::to_owned);
+            let log = || scene.server.log().lines().rfind(|line| line.contains(name)).map(str::to_owned);
             ensure!(
                 wrong.client.iter().all(|words| client.why.contains(words) && client.why.contains("127.0.0.1:")),
                 "the client says {:?}\n{:?}",
