@@ -15,6 +15,8 @@ use openssl::x509::{X509, X509Builder, X509Name, X509NameBuilder};
 
 /// Days that everything here is valid.
 const DAYS: u32 = 3;
+/// When what has expired did so: 13 September 2020, in seconds since 1970.
+const EXPIRED: i64 = 1_600_000_000;
 
 /// A certificate authority with its files in a folder.
 #[derive(Debug)]
@@ -65,13 +67,34 @@ impl Authority {
     /// # Errors
     /// The files cannot be written.
     pub fn sign(&self, common_name: &str) -> Result<Signed> {
+        self.issue(common_name, SubjectAlternativeName::new().ip("127.0.0.1").dns("localhost"), false)
+    }
+
+    /// The same for this host alone.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn sign_for(&self, common_name: &str, host: &str) -> Result<Signed> {
+        self.issue(common_name, SubjectAlternativeName::new().dns(host), false)
+    }
+
+    /// The same as [`sign`](Self::sign), but it expired on 13 September 2020.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn sign_expired(&self, common_name: &str) -> Result<Signed> {
+        self.issue(common_name, SubjectAlternativeName::new().ip("127.0.0.1").dns("localhost"), true)
+    }
+
+    fn issue(&self, common_name: &str, names: &SubjectAlternativeName, expired: bool) -> Result<Signed> {
         let key = key()?;
         let mut builder = builder(&name(common_name)?, &key)?;
         builder.set_issuer_name(self.certificate.subject_name())?;
-        let names = {
-            let context = builder.x509v3_context(Some(&self.certificate), None);
-            SubjectAlternativeName::new().ip("127.0.0.1").dns("localhost").build(&context)?
-        };
+        if expired {
+            builder.set_not_before(&*Asn1Time::from_unix(EXPIRED - 86_400)?)?;
+            builder.set_not_after(&*Asn1Time::from_unix(EXPIRED)?)?;
+        }
+        let names = names.build(&builder.x509v3_context(Some(&self.certificate), None))?;
         builder.append_extension(names)?;
         builder.append_extension(ExtendedKeyUsage::new().server_auth().client_auth().build()?)?;
         builder.sign(&self.key, MessageDigest::sha256())?;

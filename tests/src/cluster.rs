@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
 use crate::eye::Eye;
-use crate::jars::{Release, java, run_class};
-use crate::ports::free_port;
+use crate::jars::{Release, java_that_logs, run_class};
+use crate::ports::BrokerPorts;
 use crate::tether::Tethered;
 use crate::wait::wait_for;
 use crate::{kraft, secured, zookeeper};
@@ -70,45 +70,6 @@ impl Options {
     }
 }
 
-/// Ports of one broker.
-#[derive(Clone, Copy, Debug)]
-pub struct BrokerPorts {
-    /// The ordinary plaintext listener.
-    pub plaintext: u16,
-    /// The KRaft controller listener, in combined nodes.
-    pub controller: u16,
-    /// With [`Options::odd_listeners`] or [`Options::authorizer`]: wants a SASL login.
-    pub sasl: u16,
-    /// With [`Options::odd_listeners`]: TLS.
-    pub tls: u16,
-    /// With [`Options::odd_listeners`]: plaintext, but the address that it advertises is a closed port.
-    pub nowhere: u16,
-    /// The closed port that it advertises.
-    pub closed: u16,
-    /// With [`Options::secured`]: TLS and a login.
-    pub sasl_ssl: u16,
-    /// With [`Options::secured`]: TLS with client certificates.
-    pub mutual_tls: u16,
-    /// With [`Options::secured`]: a login without TLS.
-    pub sasl_plaintext: u16,
-}
-
-impl BrokerPorts {
-    fn free() -> Result<Self> {
-        Ok(Self {
-            plaintext: free_port()?,
-            controller: free_port()?,
-            sasl: free_port()?,
-            tls: free_port()?,
-            nowhere: free_port()?,
-            closed: free_port()?,
-            sasl_ssl: free_port()?,
-            mutual_tls: free_port()?,
-            sasl_plaintext: free_port()?,
-        })
-    }
-}
-
 /// A process of the cluster: a broker, a controller, or ZooKeeper.
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -120,13 +81,15 @@ pub(crate) struct Node {
     pub(crate) heap_mb: u32,
     /// Its settings file.
     pub(crate) settings: PathBuf,
+    /// Log settings of its own ([`java_that_logs`]).
+    pub(crate) log_settings: Option<PathBuf>,
     /// The running process, if it runs.
     pub(crate) process: Option<Tethered>,
 }
 
 impl Node {
     fn start(&mut self, release: Release) -> Result<()> {
-        let mut command = java(release, self.heap_mb, self.main_class)?;
+        let mut command = java_that_logs(release, self.heap_mb, self.main_class, self.log_settings.as_deref())?;
         command.arg(&self.settings);
         // Whichever process is the last to be killed with us removes the folder of the whole cluster.
         self.process = Some(Tethered::start(&command, &self.log(), self.folder.parent())?);

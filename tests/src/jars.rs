@@ -117,27 +117,60 @@ fn fetch(version: &str, cache: &Path, folder: &Path) -> Result<()> {
 /// # Errors
 /// If the jars cannot be fetched.
 pub fn java(release: Release, heap_mb: u32, main_class: &str) -> Result<Command> {
+    java_that_logs(release, heap_mb, main_class, None)
+}
+
+/// The same, with log settings of its own in the words of log4j 1.
+///
+/// # Errors
+/// If the jars cannot be fetched.
+pub fn java_that_logs(
+    release: Release,
+    heap_mb: u32,
+    main_class: &str,
+    log_settings: Option<&Path>,
+) -> Result<Command> {
     let mut command = Command::new("java");
     command.arg(format!("-Xmx{heap_mb}m")).args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]);
-    if release != Release::V4_1_1 {
+    let mut class_path = release.class_path()?;
+    let settings = match (log_settings, release) {
+        (Some(settings), Release::V4_1_1) => {
+            // The jars of Kafka 4 come without one that carries SLF4J's words anywhere; those of 3.9 have one that fits.
+            for jar in fs::read_dir(Release::V3_9_1.folder()?)? {
+                let path = jar?.path();
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                if name.starts_with("reload4j-") || name.starts_with("slf4j-reload4j-") {
+                    class_path.push_str(&format!(":{}", path.display()));
+                }
+            }
+            Some(settings.to_owned())
+        }
+        (Some(settings), _) => Some(settings.to_owned()),
         // Kafka 4 logs errors without being told; log4j 1 logs nothing.
-        command.arg(format!("-Dlog4j.configuration=file:{}", log_settings()?.display()));
+        (None, Release::V4_1_1) => None,
+        (None, _) => Some(default_log_settings()?),
+    };
+    if let Some(settings) = settings {
+        command.arg(format!("-Dlog4j.configuration=file:{}", settings.display()));
     }
-    command.arg("-cp").arg(release.class_path()?).arg(main_class);
+    command.arg("-cp").arg(class_path).arg(main_class);
     Ok(command)
 }
 
-fn log_settings() -> Result<PathBuf> {
+/// Log settings of log4j 1: warnings and errors, to the error output.
+pub(crate) const LOG_WARNINGS: &str = "log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.target=System.err
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n
+";
+
+fn default_log_settings() -> Result<PathBuf> {
     let file = cache_folder().join("log4j.properties");
     if !file.is_file() {
         fs::create_dir_all(cache_folder()).with_context(|| format!("creating {}", cache_folder().display()))?;
         let partial = cache_folder().join(format!("log4j.{}.partial", std::process::id()));
-        let appender = "org.apache.log4j.ConsoleAppender\nlog4j.appender.out.target=System.err";
-        let layout = "org.apache.log4j.PatternLayout\nlog4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n";
-        fs::write(
-            &partial,
-            format!("log4j.rootLogger=WARN, out\nlog4j.appender.out={appender}\nlog4j.appender.out.layout={layout}\n"),
-        )?;
+        fs::write(&partial, LOG_WARNINGS)?;
         fs::rename(&partial, &file)?;
     }
     Ok(file)

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::cluster::{BrokerPorts, Node, Options, Plan, common_settings, listeners, write_settings};
+use crate::cluster::{Node, Options, Plan, common_settings, listeners, write_settings};
 use crate::jars::{Release, cache_folder, run_class};
-use crate::ports::free_port;
+use crate::ports::{BrokerPorts, free_port};
 use crate::{authorizer, secured};
 
 /// Node id of a separate controller.
@@ -107,7 +107,8 @@ fn node(
     )?;
     let path = folder.join("server.properties");
     write_settings(&path, &settings)?;
-    Ok(Node { folder, main_class: "kafka.Kafka", heap_mb, settings: path, process: None })
+    let log_settings = options.authorizer.then(|| authorizer::log_settings(&folder)).transpose()?;
+    Ok(Node { folder, main_class: "kafka.Kafka", heap_mb, settings: path, log_settings, process: None })
 }
 
 /// 22 characters that Kafka reads as a UUID (128 bits in URL-safe base64; the last character carries two bits only).

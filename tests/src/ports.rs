@@ -25,3 +25,48 @@ pub fn free_port() -> Result<u16> {
     }
     bail!("no free port from {FIRST} to {}", FIRST + COUNT - 1)
 }
+
+/// Ports of one broker.
+#[derive(Clone, Copy, Debug)]
+pub struct BrokerPorts {
+    /// The ordinary plaintext listener.
+    pub plaintext: u16,
+    /// The KRaft controller listener, in combined nodes.
+    pub controller: u16,
+    /// With [`Options::odd_listeners`](crate::cluster::Options::odd_listeners) or [`Options::authorizer`](crate::cluster::Options::authorizer): wants a SASL login.
+    pub sasl: u16,
+    /// With [`Options::odd_listeners`](crate::cluster::Options::odd_listeners): TLS.
+    pub tls: u16,
+    /// With [`Options::odd_listeners`](crate::cluster::Options::odd_listeners): plaintext, but the address that it advertises is a closed port.
+    pub nowhere: u16,
+    /// The closed port that it advertises.
+    pub closed: u16,
+    /// With [`Options::secured`](crate::cluster::Options::secured): TLS and a login.
+    pub sasl_ssl: u16,
+    /// With [`Options::secured`](crate::cluster::Options::secured): TLS with client certificates.
+    pub mutual_tls: u16,
+    /// With [`Options::secured`](crate::cluster::Options::secured): a login without TLS.
+    pub sasl_plaintext: u16,
+    /// With [`Options::secured`](crate::cluster::Options::secured): TLS with a certificate that is for another host.
+    pub other_host: u16,
+    /// With [`Options::secured`](crate::cluster::Options::secured): TLS with a certificate that has expired.
+    pub expired: u16,
+}
+
+impl BrokerPorts {
+    pub(crate) fn free() -> Result<Self> {
+        Ok(Self {
+            plaintext: free_port()?,
+            controller: free_port()?,
+            sasl: free_port()?,
+            tls: free_port()?,
+            nowhere: free_port()?,
+            closed: free_port()?,
+            sasl_ssl: free_port()?,
+            mutual_tls: free_port()?,
+            sasl_plaintext: free_port()?,
+            other_host: free_port()?,
+            expired: free_port()?,
+        })
+    }
+}

@@ -13,7 +13,8 @@ use anyhow::{Context, Result};
 use openssl::base64::encode_block;
 
 use crate::certificates::Authority;
-use crate::cluster::{BrokerPorts, Cluster};
+use crate::cluster::Cluster;
+use crate::ports::BrokerPorts;
 use crate::shell::Shell;
 
 const PLAIN: &str = "org.apache.kafka.common.security.plain.PlainLoginModule required";
@@ -70,17 +71,38 @@ impl Way {
     }
 }
 
-/// Adds the three listeners with their certificates and users.
+/// The host that the certificate of the listener [`Trap::OtherHost`] is for.
+pub const OTHER_HOST: &str = "kafka-1.example";
+
+/// The files of a client's certificate that has expired begin so, in the folder `certificates` of the cluster.
+pub const EXPIRED_CLIENT: &str = "expired-client";
+
+/// A listener with TLS alone whose certificate is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// The certificate is for [`OTHER_HOST`].
+    OtherHost,
+    /// The certificate has expired.
+    Expired,
+}
+
+/// Adds the listeners with their certificates and users.
 pub(crate) fn add(settings: &mut BTreeMap<String, String>, ports: BrokerPorts, folder: &Path) -> Result<()> {
     let certificates = folder.join("certificates");
     let mut listeners = String::new();
-    for (name, port) in [("SECURE", ports.sasl_ssl), ("MUTUAL", ports.mutual_tls), ("LOGIN", ports.sasl_plaintext)] {
+    for (name, port) in [
+        ("SECURE", ports.sasl_ssl),
+        ("MUTUAL", ports.mutual_tls),
+        ("LOGIN", ports.sasl_plaintext),
+        ("OTHERS", ports.other_host),
+        ("EXPIRED", ports.expired),
+    ] {
         write!(listeners, ",{name}://127.0.0.1:{port}")?;
     }
     for (name, more) in [
         ("listeners", listeners.as_str()),
         ("advertised.listeners", listeners.as_str()),
-        ("listener.security.protocol.map", ",SECURE:SASL_SSL,MUTUAL:SSL,LOGIN:SASL_PLAINTEXT"),
+        ("listener.security.protocol.map", ",SECURE:SASL_SSL,MUTUAL:SSL,LOGIN:SASL_PLAINTEXT,OTHERS:SSL,EXPIRED:SSL"),
     ] {
         settings.entry(name.to_owned()).or_default().push_str(more);
     }
@@ -96,9 +118,12 @@ pub(crate) fn add(settings: &mut BTreeMap<String, String>, ports: BrokerPorts, f
     set("secure.oauthbearer.sasl.jaas.config", &format!("{OAUTH} unsecuredLoginStringClaim_sub=\"broker\";"));
     set("login.sasl.enabled.mechanisms", "PLAIN");
     set("login.plain.sasl.jaas.config", &users);
-    for listener in ["secure", "mutual"] {
+    for (listener, certificate) in
+        [("secure", "broker"), ("mutual", "broker"), ("others", "other-host"), ("expired", "expired")]
+    {
+        let store = certificates.join(format!("{certificate}-both.pem"));
         set(&format!("{listener}.ssl.keystore.type"), "PEM");
-        set(&format!("{listener}.ssl.keystore.location"), &certificates.join("broker-both.pem").display().to_string());
+        set(&format!("{listener}.ssl.keystore.location"), &store.display().to_string());
     }
     set("mutual.ssl.client.auth", "required");
     set("mutual.ssl.truststore.type", "PEM");
@@ -111,6 +136,9 @@ pub(crate) fn add(settings: &mut BTreeMap<String, String>, ports: BrokerPorts, f
 pub(crate) fn prepare(folder: &Path) -> Result<()> {
     let authority = Authority::new(&folder.join("certificates"))?;
     authority.sign("broker")?;
+    authority.sign_for("other-host", OTHER_HOST)?;
+    authority.sign_expired("expired")?;
+    authority.sign_expired(EXPIRED_CLIENT)?;
     for account in ACCOUNTS {
         authority.sign(account.name)?;
     }
@@ -128,6 +156,17 @@ impl Cluster {
                 Way::Plain => ports.sasl_plaintext,
                 Way::Scram512 | Way::Scram256 | Way::PlainTls | Way::OAuthBearer => ports.sasl_ssl,
             }
+        };
+        let each = self.broker_ids().into_iter().map(|broker| format!("127.0.0.1:{}", port(broker)));
+        each.collect::<Vec<_>>().join(",")
+    }
+
+    /// The same for a listener that nobody should enter.
+    #[must_use]
+    pub fn trap(&self, trap: Trap) -> String {
+        let port = |broker: i32| match trap {
+            Trap::OtherHost => self.ports(broker).other_host,
+            Trap::Expired => self.ports(broker).expired,
         };
         let each = self.broker_ids().into_iter().map(|broker| format!("127.0.0.1:{}", port(broker)));
         each.collect::<Vec<_>>().join(",")

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::cluster::{BrokerPorts, Cluster, Node, Options, Plan, common_settings, listeners, write_settings};
-use crate::ports::free_port;
+use crate::cluster::{Cluster, Node, Options, Plan, common_settings, listeners, write_settings};
+use crate::ports::{BrokerPorts, free_port};
 use crate::secured;
 
 pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, BrokerPorts>) -> Result<Plan> {
@@ -31,6 +31,7 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         main_class: "org.apache.zookeeper.server.quorum.QuorumPeerMain",
         heap_mb: 128,
         settings: path,
+        log_settings: None,
         process: None,
     };
 
@@ -51,7 +52,14 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         settings.extend(options.properties.clone());
         let path = node_folder.join("server.properties");
         write_settings(&path, &settings)?;
-        let node = Node { folder: node_folder, main_class: "kafka.Kafka", heap_mb: 384, settings: path, process: None };
+        let node = Node {
+            folder: node_folder,
+            main_class: "kafka.Kafka",
+            heap_mb: 384,
+            settings: path,
+            log_settings: None,
+            process: None,
+        };
         brokers.insert(id, node);
     }
     Ok(Plan { brokers, others: vec![zookeeper], zookeeper: Some(address) })

@@ -53,7 +53,8 @@ pub struct Cadence {
     pub metadata: Duration,
     /// All canaries. Default 15 s; besides, at once after any change of metadata or connection.
     pub canaries: Duration,
-    /// Canaries that were answered "not permitted" (30). Default 10 min.
+    /// Canaries that were answered "not permitted" (30). Default 10 min. It is the longest pause of everything else that
+    /// is not permitted, too, which is asked again after 30 s at first, and then more and more rarely.
     pub denied_canaries: Duration,
     /// Quorum, registered brokers, eligible leader replicas. Default 3 s.
     pub quorum: Duration,

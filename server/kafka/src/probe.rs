@@ -17,6 +17,7 @@ mod due;
 mod further;
 mod patience;
 mod quorum;
+mod refused;
 mod wide;
 
 use std::collections::BTreeSet;

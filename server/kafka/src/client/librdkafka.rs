@@ -36,6 +36,9 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 const AFTER_UNREADABLE: Duration = Duration::from_secs(5);
 /// How often it is looked whether a file changed that was not valid.
 const AFTER_INVALID: Duration = Duration::from_secs(1);
+/// For how long the words about a refused TLS handshake stand while nothing else is heard: librdkafka keeps equal errors
+/// of a broker to itself for 30 s (`rd_kafka_broker_set_error`).
+const REPEATED: Duration = Duration::from_secs(40);
 /// How long librdkafka keeps a token that does not say when it ends.
 const UNTOLD_LIFE: SignedDuration = SignedDuration::from_mins(5);
 
@@ -161,8 +164,8 @@ fn ask(shared: &Shared, eye: &BaseConsumer<Eye>) -> Result<ClientView, String> {
     let seen = eye.fetch_metadata(None, METADATA_DEADLINE);
     // Errors come as events: this takes those that say more than the result does.
     drop(eye.poll(Duration::ZERO));
-    let refusal = eye.context().take_refusal();
-    let metadata = seen.map_err(|error| refusal.unwrap_or_else(|| words(&error)))?;
+    let metadata = seen.map_err(|error| eye.context().late_refusal().unwrap_or_else(|| words(&error)))?;
+    eye.context().let_in();
     // Where only an authenticated client gets in, the brokers are shown with why the probe does not. Else the probe
     // knows better: librdkafka does not notice when its bootstrap list leads to two clusters.
     if shared.no_way_in() {
@@ -207,7 +210,7 @@ struct Eye {
     runtime: Handle,
     /// The last one that was given to librdkafka.
     token: Mutex<Option<SecretString>>,
-    refusal: Mutex<Option<String>>,
+    refusal: Mutex<Option<(String, Instant)>>,
 }
 
 impl Eye {
@@ -221,15 +224,24 @@ impl Eye {
     }
 
     fn refusal(&self) -> Option<String> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.late_refusal_within(Duration::MAX)
     }
 
-    /// The last refusal; forgotten now, unless it is one of a login.
-    fn take_refusal(&self) -> Option<String> {
-        if self.logs_in {
-            return self.refusal();
+    /// The last refusal, if it still stands.
+    fn late_refusal(&self) -> Option<String> {
+        self.late_refusal_within(if self.logs_in { Duration::MAX } else { REPEATED })
+    }
+
+    fn late_refusal_within(&self, time: Duration) -> Option<String> {
+        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        refusal.as_ref().filter(|(_, at)| at.elapsed() < time).map(|(text, _)| text.clone())
+    }
+
+    /// Somebody answered: what was refused before is over, unless it was a login.
+    fn let_in(&self) {
+        if !self.logs_in {
+            self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn refused(&self) -> bool {
@@ -260,12 +272,51 @@ impl ClientContext for Eye {
     fn error(&self, error: KafkaError, reason: &str) {
         let reason = self.without_secrets(reason);
         tracing::debug!(cluster = self.cluster, "{error}: {reason}");
-        if let Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL) = error.rdkafka_error_code() {
+        let refused = match error.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SSL) => true,
+            // In TLS 1.3 a broker refuses our certificate after the handshake, which is a lost connection for librdkafka.
+            Some(RDKafkaErrorCode::BrokerTransportFailure) => reason.contains("SSL alert number"),
+            _ => false,
+        };
+        if refused {
             // Without its times, which would make every repetition look like news.
-            let text = reason.split(" (after ").next().unwrap_or(&reason).to_owned();
-            *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+            let text = about_certificates(reason.split(" (after ").next().unwrap_or(&reason));
+            *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some((text, Instant::now()));
         }
     }
 }
 
 impl ConsumerContext for Eye {}
+
+/// librdkafka takes every certificate that it does not accept for one that is not trusted, and sends people to
+/// `ssl.ca.location` even if it has expired or is for another host (`rd_kafka_transport_ssl_set_endpoint_id`,
+/// `rd_kafka_ssl_error` in 2.x).
+fn about_certificates(text: &str) -> String {
+    match text.split_once(": broker certificate could not be verified") {
+        Some((before, _)) => format!(
+            "{before}: the broker's certificate is not trusted (tls.ca), not valid now, or for another host \
+             (tls.verify_host); librdkafka does not say which"
+        ),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::about_certificates;
+
+    #[test]
+    fn a_certificate_that_is_not_accepted_need_not_be_one_that_is_not_trusted() {
+        let told = "ssl://kafka-1:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify \
+                    failed: broker certificate could not be verified, verify that ssl.ca.location is correctly \
+                    configured or root CA certificates are installed (install ca-certificates package)";
+        assert_eq!(
+            about_certificates(told),
+            "ssl://kafka-1:9093/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: \
+             the broker's certificate is not trusted (tls.ca), not valid now, or for another host (tls.verify_host); \
+             librdkafka does not say which"
+        );
+        let other = "ssl://kafka-1:9093/1: SSL handshake failed: Disconnected";
+        assert_eq!(about_certificates(other), other);
+    }
+}

@@ -17,6 +17,7 @@ use unstuck_diagnosis::snapshot::{BrokerSight, Observed, OffsetsTopicView, Why};
 use unstuck_diagnosis::{BrokerId, PartitionId};
 use unstuck_wire::{Api, Connection, WireError};
 
+use super::refused::Refused;
 use crate::config::Cadence;
 use crate::shared::{Nudges, Shared};
 use crate::why::{miss, why};
@@ -27,7 +28,7 @@ const LARGE_EVERY: u32 = 10;
 
 /// Looks further at one broker for ever, while it answers the cheap look.
 pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
-    let mut schedule = Schedule::new();
+    let mut schedule = Schedule::new(shared.config.cadence.denied_canaries);
     loop {
         let (answers, gone) = shared.read(id, |sight| {
             let trouble = sight.contact.trouble.as_ref();
@@ -94,12 +95,15 @@ struct Schedule {
     due: BTreeMap<Fact, Instant>,
     /// Facts that were not answered in time: how long they pause, and until when nothing brings them forward.
     hanging: BTreeMap<Fact, (Duration, Instant)>,
+    /// What is not permitted: asked more and more rarely.
+    refused: Refused<Fact>,
 }
 
 impl Schedule {
-    fn new() -> Self {
+    fn new(longest: Duration) -> Self {
         let now = Instant::now();
-        Self { due: Fact::ALL.into_iter().map(|fact| (fact, now)).collect(), hanging: BTreeMap::new() }
+        let due = Fact::ALL.into_iter().map(|fact| (fact, now)).collect();
+        Self { due, hanging: BTreeMap::new(), refused: Refused::new(longest) }
     }
 
     /// The first fact that is due.
@@ -123,6 +127,7 @@ impl Schedule {
     }
 
     fn all(&mut self) {
+        self.refused.forget();
         self.bring_forward(Fact::ALL);
     }
 
@@ -159,8 +164,16 @@ impl Look<'_> {
         loop {
             while let Some(fact) = self.schedule.due() {
                 let every = fact.every(&self.shared.config.cadence);
+                if let Some(why) = self.refused(fact) {
+                    self.lose(fact, &why);
+                    self.schedule.answered(fact, every);
+                    continue;
+                }
                 match self.ask(fact, &mut connection).await {
-                    Ok(next) => self.schedule.answered(fact, next.unwrap_or(every)),
+                    Ok(next) => {
+                        self.take_note(fact);
+                        self.schedule.answered(fact, next.unwrap_or(every));
+                    }
                     Err(error) => {
                         self.lose(fact, &why(&error));
                         self.schedule.failed(fact, error == WireError::Silent, every);
@@ -196,6 +209,36 @@ impl Look<'_> {
             Fact::LogDirs => self.log_dirs(connection).await,
             Fact::Producers => self.producers(connection).await,
             Fact::Transactions => self.transactions(connection).await,
+        }
+    }
+
+    /// Why the fact is not to be asked for now, because it was refused.
+    fn refused(&self, fact: Fact) -> Option<Why> {
+        // Nothing is sent to a broker that does not speak for the controller.
+        let sent = fact != Fact::Reassignments || self.shared.speaks_for_controller(self.id);
+        self.schedule.refused.why(&fact).filter(|_| sent).cloned()
+    }
+
+    /// Takes note of whether the fact was refused just now.
+    fn take_note(&mut self, fact: Fact) {
+        fn lost<T>(fact: &Observed<T>) -> Option<Why> {
+            fact.unavailable().map(|lost| lost.why.clone())
+        }
+        let why = self.shared.read(self.id, |sight| match fact {
+            Fact::Reassignments => lost(&sight.reassignments),
+            Fact::TransactionCanaries => {
+                let mut codes = sight.transaction_canaries.values().map(|canary| canary.code).peekable();
+                let denied = codes.peek().is_some() && codes.all(|code| code == 53);
+                denied.then(|| Why::NotPermitted("DESCRIBE on TRANSACTIONAL_ID".to_owned()))
+            }
+            Fact::LogDirs => lost(&sight.log_dirs),
+            Fact::Producers => lost(&sight.producers),
+            Fact::Transactions => lost(&sight.open_transactions),
+        });
+        if fact == Fact::TransactionCanaries {
+            self.schedule.refused.asked_for_many(fact, why);
+        } else {
+            self.schedule.refused.asked(fact, why);
         }
     }
 

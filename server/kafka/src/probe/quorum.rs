@@ -4,10 +4,11 @@
 use tokio::time::sleep;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{Observed, Quorum, Why};
-use unstuck_wire::WireError;
 use unstuck_wire::messages::cluster::DescribeQuorumRequest;
+use unstuck_wire::{Connection, WireError};
 
 use super::patience::Patience;
+use super::refused::Refused;
 use crate::shared::{Nudges, Shared};
 use crate::why::{lose, why};
 
@@ -36,20 +37,26 @@ async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges, patience: &mut 
     let mut connection = shared.connect_broker(id, &address, deadline).await?;
     connection.handshake(deadline).await?;
     patience.begins();
+    let mut refused = Refused::new(shared.config.cadence.denied_canaries);
     loop {
+        if let Some(why) = refused.why(&()) {
+            note(shared, id, Err(why.clone()));
+            if rest(shared, nudges, &mut connection, &mut refused).await {
+                return Ok(());
+            }
+            continue;
+        }
         match connection.call(&DescribeQuorumRequest, deadline).await {
             Ok(answered) => {
                 patience.answered();
                 let answer = answered.answer;
-                note(
-                    shared,
-                    id,
-                    match answer.error {
-                        0 => Ok(Quorum { at: shared.now(), leader: answer.leader, voters: answer.voters }),
-                        31 => Err(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned())),
-                        code => Err(Why::ErrorCode(code)),
-                    },
-                );
+                let told = match answer.error {
+                    0 => Ok(Quorum { at: shared.now(), leader: answer.leader, voters: answer.voters }),
+                    31 => Err(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned())),
+                    code => Err(Why::ErrorCode(code)),
+                };
+                refused.asked((), told.as_ref().err().cloned());
+                note(shared, id, told);
             }
             Err(WireError::Silent) => {
                 note(shared, id, Err(Why::Silent));
@@ -62,14 +69,22 @@ async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges, patience: &mut 
             }
             Err(error) => return Err(error),
         }
-        tokio::select! {
-            biased;
-            // An end of this connection says nothing about the quorum: connect again and ask.
-            _ = connection.ended() => return Ok(()),
-            () = nudges.quorum.notified() => {}
-            () = sleep(shared.config.cadence.quorum) => {}
+        if rest(shared, nudges, &mut connection, &mut refused).await {
+            return Ok(());
         }
     }
+}
+
+/// Waits until the quorum is to be looked at again; true if the connection has ended.
+async fn rest(shared: &Shared, nudges: &Nudges, connection: &mut Connection, refused: &mut Refused<()>) -> bool {
+    tokio::select! {
+        biased;
+        // An end of this connection says nothing about the quorum: connect again and ask.
+        _ = connection.ended() => return true,
+        () = nudges.quorum.notified() => refused.forget(),
+        () = sleep(shared.config.cadence.quorum) => {}
+    }
+    false
 }
 
 fn note(shared: &Shared, id: BrokerId, told: Result<Quorum, Why>) {

@@ -18,6 +18,7 @@ use unstuck_wire::messages::metadata::{Keep, MetadataRequest, Topics};
 use unstuck_wire::{Api, Connection, Release, WireError, release_of};
 
 use super::patience::Patience;
+use super::refused::Refused;
 use super::{configs, names_safely};
 use crate::canary::proof_ids;
 use crate::shared::{Nudges, Shared};
@@ -33,7 +34,8 @@ pub(super) async fn watch(shared: &Shared, id: BrokerId, nudges: &Nudges) {
     loop {
         let answers = shared.read(id, |sight| sight.contact.trouble.is_none() && sight.contact.first_answer.is_some());
         if answers {
-            let mut look = Look { shared, id, pending: Fact::ALL.into() };
+            let refused = Refused::new(shared.config.cadence.denied_canaries);
+            let mut look = Look { shared, id, pending: Fact::ALL.into(), refused };
             if let Err(error) = look.session(nudges, &mut patience).await {
                 look.lose_pending(&why(&error));
             }
@@ -78,6 +80,8 @@ struct Look<'a> {
     id: BrokerId,
     /// What is to be asked now.
     pending: BTreeSet<Fact>,
+    /// What is not permitted: asked more and more rarely.
+    refused: Refused<Fact>,
 }
 
 impl Look<'_> {
@@ -108,7 +112,10 @@ impl Look<'_> {
                 // An end of this connection says nothing about the facts: connect again and ask.
                 _ = connection.ended() => return Ok(()),
                 () = nudges.leadership.notified() => self.pending.extend(Fact::LEADERSHIP),
-                () = nudges.wide.notified() => self.pending.extend(Fact::ALL),
+                () = nudges.wide.notified() => {
+                    self.refused.forget();
+                    self.pending.extend(Fact::ALL);
+                }
                 () = sleep_until(started + cadence.quorum) => {
                     self.pending.extend(Fact::OFTEN);
                     // A listing with an error, such as "loading", is worth asking for again soon.
@@ -126,38 +133,49 @@ impl Look<'_> {
 
     async fn ask_pending(&mut self, connection: &mut Connection) -> Result<(), WireError> {
         while let Some(fact) = self.pending.first().copied() {
-            match fact {
-                Fact::Registered => self.registered(connection).await?,
-                Fact::Elr => self.elr(connection).await?,
-                Fact::Coordinators => self.coordinators(connection).await?,
-                Fact::TopicConfigs => self.topic_configs(connection).await?,
-                Fact::BrokerConfigs => self.broker_configs(connection).await?,
-                Fact::StateTopicConfigs => self.state_topic_configs(connection).await?,
-                Fact::Groups => self.groups(connection).await?,
+            match (fact, self.refused.why(&fact).cloned()) {
+                // The brokers are told to everybody, and the rest of this question is left out while it is refused.
+                (Fact::Registered, _) => self.registered(connection).await?,
+                (Fact::Coordinators, _) => self.coordinators(connection).await?,
+                (_, Some(why)) => self.lose(fact, &why),
+                (Fact::Elr, _) => self.elr(connection).await?,
+                (Fact::TopicConfigs, _) => self.topic_configs(connection).await?,
+                (Fact::BrokerConfigs, _) => self.broker_configs(connection).await?,
+                (Fact::StateTopicConfigs, _) => self.state_topic_configs(connection).await?,
+                (Fact::Groups, _) => self.groups(connection).await?,
             }
             self.pending.remove(&fact);
         }
         Ok(())
     }
 
+    /// Takes note of why settings were not told, so that what is refused is not asked for again soon.
+    fn asked<T>(&mut self, fact: Fact, told: &Result<T, Why>) {
+        self.refused.asked(fact, told.as_ref().err().cloned());
+    }
+
     /// What was to be asked and was not answered is not known, for this reason.
     fn lose_pending(&self, why: &Why) {
         for fact in &self.pending {
-            self.note(|sight, now| match fact {
-                // Rights and settings outlive a moment of silence.
-                Fact::Registered if sight.describe_cluster_permitted.known().is_some() => false,
-                Fact::Registered => miss(&mut sight.describe_cluster_permitted, why, now),
-                Fact::Elr if sight.elr == Observed::NotAsked => false,
-                Fact::Elr => miss(&mut sight.elr, why, now),
-                Fact::Coordinators => miss(&mut sight.coordinators, why, now),
-                Fact::TopicConfigs => miss(&mut sight.topic_configs, why, now),
-                Fact::BrokerConfigs if sight.configs.known().is_some() => false,
-                Fact::BrokerConfigs => miss(&mut sight.configs, why, now),
-                Fact::StateTopicConfigs if sight.state_topic_configs.known().is_some() => false,
-                Fact::StateTopicConfigs => miss(&mut sight.state_topic_configs, why, now),
-                Fact::Groups => miss(&mut sight.groups, why, now),
-            });
+            self.lose(*fact, why);
         }
+    }
+
+    fn lose(&self, fact: Fact, why: &Why) {
+        self.note(|sight, now| match fact {
+            // Rights and settings outlive a moment of silence.
+            Fact::Registered if sight.describe_cluster_permitted.known().is_some() => false,
+            Fact::Registered => miss(&mut sight.describe_cluster_permitted, why, now),
+            Fact::Elr if sight.elr == Observed::NotAsked => false,
+            Fact::Elr => miss(&mut sight.elr, why, now),
+            Fact::Coordinators => miss(&mut sight.coordinators, why, now),
+            Fact::TopicConfigs => miss(&mut sight.topic_configs, why, now),
+            Fact::BrokerConfigs if sight.configs.known().is_some() => false,
+            Fact::BrokerConfigs => miss(&mut sight.configs, why, now),
+            Fact::StateTopicConfigs if sight.state_topic_configs.known().is_some() => false,
+            Fact::StateTopicConfigs => miss(&mut sight.state_topic_configs, why, now),
+            Fact::Groups => miss(&mut sight.groups, why, now),
+        });
     }
 
     fn note(&self, change: impl FnOnce(&mut BrokerSight, Timestamp) -> bool) {
@@ -170,9 +188,11 @@ impl Look<'_> {
     }
 
     /// DescribeCluster: registered brokers, fenced ones too, and whether we may see everything.
-    async fn registered(&self, connection: &mut Connection) -> Result<(), WireError> {
-        let answer = match connection.call(&DescribeClusterRequest, self.deadline()).await {
+    async fn registered(&mut self, connection: &mut Connection) -> Result<(), WireError> {
+        let operations = self.refused.why(&Fact::Registered).is_none();
+        let answer = match connection.call(&DescribeClusterRequest { operations }, self.deadline()).await {
             Ok(answered) => answered.answer,
+            Err(WireError::TooOld(_)) if !operations => return Ok(()),
             Err(WireError::TooOld(api)) => {
                 let permitted = self.permitted_by_metadata(connection).await?;
                 self.permitted(permitted, &Why::TooOld(api.to_owned()));
@@ -187,7 +207,9 @@ impl Look<'_> {
         let fenced = answer.brokers.iter().filter(|(_, (_, fenced))| *fenced).map(|(id, _)| *id).collect();
         self.shared.learn(&answer.brokers.into_iter().map(|(id, (address, _))| (id, address)).collect());
         self.shared.fences(self.id, fenced);
-        self.permitted(answer.may_describe, &Why::TooOld("authorized operations".to_owned()));
+        if operations {
+            self.permitted(answer.may_describe, &Why::TooOld("authorized operations".to_owned()));
+        }
         Ok(())
     }
 
@@ -197,7 +219,9 @@ impl Look<'_> {
         Ok(connection.call(&request, self.deadline()).await?.answer.may_describe)
     }
 
-    fn permitted(&self, told: Option<bool>, otherwise: &Why) {
+    fn permitted(&mut self, told: Option<bool>, otherwise: &Why) {
+        let denied = (told == Some(false)).then(|| Why::NotPermitted("DESCRIBE on CLUSTER".to_owned()));
+        self.refused.asked(Fact::Registered, denied);
         self.note(|sight, now| match told {
             Some(permitted) => {
                 let news = sight.describe_cluster_permitted.known() != Some(&permitted);
@@ -265,7 +289,7 @@ impl Look<'_> {
     }
 
     /// FindCoordinator for some ids: does this broker place groups as we do?
-    async fn coordinators(&self, connection: &mut Connection) -> Result<(), WireError> {
+    async fn coordinators(&mut self, connection: &mut Connection) -> Result<(), WireError> {
         let leaders: BTreeMap<PartitionId, BrokerId> =
             self.partitions().iter().filter_map(|(number, view)| Some((*number, view.leader?))).collect();
         if leaders.is_empty() {
@@ -284,9 +308,19 @@ impl Look<'_> {
         let proofs = if many { PROOFS } else { SINGLE_PROOFS };
         let prefix = &self.shared.config.canary_prefix;
         let ids = proof_ids(prefix, &leaders, set.partition_count, &set.broker_counts, proofs);
+        let refused = self.refused.why(&Fact::Coordinators).is_some();
         let told = async {
-            let mut answers = self.find(connection, ids, many).await?;
-            if answers.values().all(|named| *named == Err(30)) {
+            let mut answers = if refused {
+                ids.into_iter().map(|id| (id, Err(30))).collect()
+            } else {
+                self.find(connection, ids, many).await?
+            };
+            let denied = answers.values().all(|named| *named == Err(30));
+            if !refused {
+                let why = || Why::NotPermitted("DESCRIBE on GROUP".to_owned());
+                self.refused.asked_for_many(Fact::Coordinators, denied.then(why));
+            }
+            if denied {
                 // Made-up ids are not permitted; ids that were listed are.
                 let wanted = leaders.keys().copied().collect();
                 let listed = self.shared.listed_on(&wanted, set.partition_count).into_values().take(proofs).collect();
@@ -337,7 +371,7 @@ impl Look<'_> {
         Ok(answers)
     }
 
-    async fn topic_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
+    async fn topic_configs(&mut self, connection: &mut Connection) -> Result<(), WireError> {
         // Before 2.0 a broker answers with defaults for a topic that does not exist: that proves nothing.
         let proves = release_of(connection.versions()).is_some_and(|release| release >= Release { major: 2, minor: 0 });
         let told = if proves || !self.partitions().is_empty() {
@@ -345,6 +379,7 @@ impl Look<'_> {
         } else {
             Err(Why::NoOffsetsTopic)
         };
+        self.asked(Fact::TopicConfigs, &told);
         self.note(|sight, now| match told {
             Ok(configs) => {
                 let news = sight.topic_configs.known() != Some(&configs);
@@ -356,8 +391,9 @@ impl Look<'_> {
         Ok(())
     }
 
-    async fn broker_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
+    async fn broker_configs(&mut self, connection: &mut Connection) -> Result<(), WireError> {
         let told = configs::broker(self.shared.surroundings.clock, connection, self.id, self.deadline()).await?;
+        self.asked(Fact::BrokerConfigs, &told);
         self.note(|sight, now| match told {
             Ok(configs) => {
                 let news = sight.configs.known().is_none();
@@ -370,7 +406,7 @@ impl Look<'_> {
     }
 
     /// Settings of the state topics that this broker lists.
-    async fn state_topic_configs(&self, connection: &mut Connection) -> Result<(), WireError> {
+    async fn state_topic_configs(&mut self, connection: &mut Connection) -> Result<(), WireError> {
         let listed: Vec<String> = self
             .shared
             .read(self.id, |sight| Some(sight.metadata.known()?.state_topics.keys().cloned().collect()))
@@ -383,6 +419,7 @@ impl Look<'_> {
                 Err(why) => told = Err(why),
             }
         }
+        self.asked(Fact::StateTopicConfigs, &told);
         self.note(|sight, now| match told {
             Ok(configs) => {
                 let news = sight.state_topic_configs.known() != Some(&configs);

@@ -192,6 +192,40 @@ fn a_missing_right_is_named() {
     });
 }
 
+/// Each refusal is a line in the authorizer's log.
+#[test]
+fn what_is_refused_is_asked_more_and_more_rarely_until_it_is_granted() {
+    let acl = "[acl]\ncluster-hidden = true\ngroups-hidden = true\n";
+    let granted = "[[step]]\nname = \"granted\"\nsay = \"-\"\nafter = \"1h\"\ndo = [{ acl = {} }]\n";
+    look(&format!("{KRAFT}{TOPIC}{acl}{granted}"), async |collector, requests| {
+        wait(&collector, "a settled snapshot", Collector::settled).await;
+        tokio::time::sleep(59 * A_MINUTE).await;
+        // After 0, 30, 90, 210, 450 and 930 s, and every ten minutes from then on; canaries' placement every ten minutes.
+        for (api, each) in [("DescribeLogDirs", 10), ("DescribeQuorum", 10), ("FindCoordinator", 6)] {
+            let seen = requests.count(api);
+            assert!((3 * each..=3 * each + 3).contains(&seen), "{api}: {seen}");
+        }
+        let snapshot = Arc::clone(&collector.snapshots().borrow());
+        let cluster = Why::NotPermitted("DESCRIBE on CLUSTER".to_owned());
+        assert!(all(&snapshot, |_, sight| {
+            why(&sight.log_dirs) == Some(&cluster)
+                && why(&sight.quorum) == Some(&cluster)
+                && sight.describe_cluster_permitted.known() == Some(&false)
+                && sight.metadata.known().is_some_and(|view| snapshot.taken_at.duration_since(view.at).as_secs() < 5)
+        }));
+        tokio::time::sleep(11 * A_MINUTE).await;
+        wait(&collector, "everything to be told", |snapshot| {
+            all(snapshot, |_, sight| {
+                sight.log_dirs.known().is_some()
+                    && sight.quorum.known().is_some()
+                    && sight.describe_cluster_permitted.known() == Some(&true)
+                    && sight.coordinators.known().is_some_and(|told| told.answers.values().any(Result::is_ok))
+            })
+        })
+        .await;
+    });
+}
+
 #[test]
 fn a_question_that_hangs_loses_its_own_fact_alone_and_is_asked_less_often() {
     let hang = "{ fault = { name = \"disk\", brokers = [2], apis = [\"DescribeLogDirs\"], do = \"hang\" } }";

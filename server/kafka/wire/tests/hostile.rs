@@ -42,7 +42,7 @@ fn every_request_is_written_in_every_spoken_version() {
         write(&MetadataRequest { topics: Topics::All, keep: Keep::All, cluster_operations: false }),
         write(&MetadataRequest { topics: Topics::None, keep: Keep::All, cluster_operations: false }),
         write(&MetadataRequest { topics: Topics::Named(vec![id()]), keep: Keep::All, cluster_operations: false }),
-        write(&DescribeClusterRequest),
+        write(&DescribeClusterRequest { operations: true }),
         write(&DescribeQuorumRequest),
         write(&DescribeTopicPartitionsRequest { topic: id(), from: 7 }),
         write(&DescribeConfigsRequest { resource: Resource::Topic(id()), names: vec![id()] }),

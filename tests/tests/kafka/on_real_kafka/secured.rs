@@ -1,6 +1,9 @@
 //! Real brokers with TLS, logins and rights: what each account sees by each way in, while all is well, while a broker is
 //! dead, and afterwards. What came of it is written as a table, which `make test` prints.
 
+mod authorizer_log;
+mod wrong_ways;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -234,19 +237,22 @@ async fn each_account_sees_what_it_may_by_each_way_in_on_4_1() -> Result<()> {
 
     let ways = [Way::Scram512, Way::Scram256, Way::PlainTls, Way::OAuthBearer, Way::MutualTls, Way::Plain];
     let cases: Vec<Case> = ways.into_iter().flat_map(|way| ACCOUNTS.map(|account| Case { way, account })).collect();
-    let config = configuration(&cluster, &cases, &wrong_ways(&cluster)?)?;
+    let config = configuration(&cluster, &cases, &wrong_ways::tables(&cluster)?)?;
     let checked = unstuck(&["config", "check", "--config", &config], "").await?;
     ensure!(checked.code == Some(0), "{checked:?}");
+    let mut log = authorizer_log::Log::begin(&cluster, ways.len())?;
     let server = UnstuckServer::start_with(&["--config", &config, "--log-level", "debug"]).await?;
     let scene = Scene { server, cases, hit, spared };
 
     let mut matrix = Matrix::default();
     scene.look(&mut matrix, "4.1.1", "healthy", works).await;
-    wrong_ways_are_named(&scene).await;
-    let told = doctor_is_right(&scene, &config).await.context("doctor")?;
+    wrong_ways::are_named(&scene).await;
     // Logins have to be renewed meanwhile, and nobody may notice.
-    tokio::time::sleep(Duration::from_millis(u64::from(REAUTHENTICATION_MS))).await;
+    log.all_have_looked()?;
+    tokio::time::sleep(authorizer_log::at_least(Duration::from_millis(u64::from(REAUTHENTICATION_MS)))).await;
     scene.look(&mut matrix, "4.1.1", "healthy after logging in again", works).await;
+    log.holds_little()?;
+    let told = doctor_is_right(&scene, &config).await.context("doctor")?;
     cluster.kill(VICTIM)?;
     scene.look(&mut matrix, "4.1.1", "broker killed", |status| status == Status::Stuck).await;
     cluster.restart_and_wait(VICTIM).await?;
@@ -281,59 +287,6 @@ async fn a_login_without_tls_on_3_9() -> Result<()> {
     scene.look(&mut matrix, "3.9.1", "broker back", works).await;
     scene.no_secret_is_seen("").await?;
     matrix.write("3.9.1")
-}
-
-/// Clusters that cannot be entered, and what has to be said of each.
-const WRONG: [(&str, &str); 5] = [
-    ("wrong-password", "refuses the login"),
-    ("wrong-mechanism", "does not offer the login SCRAM-SHA-512"),
-    ("wrong-ca", "its certificate is not trusted"),
-    ("tls-on-a-plain-port", "speaks plaintext, not TLS"),
-    ("plain-on-a-tls-port", "speaks TLS, not plaintext Kafka"),
-];
-
-fn wrong_ways(cluster: &Cluster) -> Result<String> {
-    let write = |name: &str, text: String| -> Result<String> {
-        let path = cluster.folder().join(name);
-        fs::write(&path, text)?;
-        Ok(path.display().to_string())
-    };
-    let scram = cluster.client_properties(Way::Scram512, SMALLEST);
-    let wrong_password = write("wrong-password", scram.replace(SMALLEST.password, WRONG_PASSWORD))?;
-    let mechanism = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n";
-    let login: String = scram.lines().filter(|line| line.starts_with("sasl.jaas")).collect();
-    let wrong_mechanism = write("wrong-mechanism", format!("{mechanism}{login}\n"))?;
-    let another = unstuck_tests::certificates::Authority::new(&cluster.folder().join("another"))?;
-    let ca = cluster.authority().display().to_string();
-    let wrong_ca = write("wrong-ca", scram.replace(&ca, &another.certificate().display().to_string()))?;
-    let (secure, login, plain) =
-        (cluster.secured_bootstrap(Way::Scram512), cluster.secured_bootstrap(Way::Plain), cluster.bootstrap());
-    let table = |name: &str, bootstrap: &str, more: &str| {
-        format!("[clusters.{name}]\nbootstrap_servers = \"{bootstrap}\"\n{more}\n")
-    };
-    let from = |path: &str| format!("command_config = \"{path}\"");
-    Ok([
-        table("wrong-password", &secure, &from(&wrong_password)),
-        table("wrong-mechanism", &login, &from(&wrong_mechanism)),
-        table("wrong-ca", &secure, &from(&wrong_ca)),
-        table("tls-on-a-plain-port", &plain, "tls = true"),
-        table("plain-on-a-tls-port", &secure, ""),
-    ]
-    .concat())
-}
-
-/// Each wrong way is unknown, and the report says what the broker said.
-async fn wrong_ways_are_named(scene: &Scene) {
-    for (name, expected) in WRONG {
-        wait_for(format!("{expected:?} of {name}"), async || {
-            let report = scene.report(name).await?;
-            let said = serde_json::to_string(&report)?;
-            ensure!(report.headline.status == Status::Unknown, "{}", brief(&report));
-            ensure!(said.contains(expected), "{}", brief(&report));
-            Ok(())
-        })
-        .await;
-    }
 }
 
 /// What `doctor` calls permitted is what works; gives all that it printed.

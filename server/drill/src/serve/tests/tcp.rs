@@ -48,7 +48,7 @@ async fn what_diagnoses_ask_is_answered() {
     let configs = DescribeConfigsRequest { resource: Resource::Broker(1), names: vec!["log.dirs".to_owned()] };
     let configs = first.call(&configs, DEADLINE).await.expect("settings").answer;
     assert_eq!(configs.values["log.dirs"], "/var/lib/kafka");
-    let cluster = first.call(&DescribeClusterRequest, DEADLINE).await.expect("the cluster").answer;
+    let cluster = first.call(&DescribeClusterRequest { operations: true }, DEADLINE).await.expect("the cluster").answer;
     assert_eq!((cluster.brokers.len(), cluster.may_describe), (3, Some(true)));
     drill.shutdown().await;
 }

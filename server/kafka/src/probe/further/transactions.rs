@@ -46,7 +46,6 @@ impl Look<'_> {
             let leader_before = partitions.get(partition).map_or((None, None), |one| (one.leader, one.leader_epoch));
             told.insert(*partition, (GroupId(id), code, leader_before));
         }
-        let denied = told.values().all(|(_, code, _)| *code == 53);
         let fine = told.values().all(|(_, code, (leader, _))| match code {
             105 => *leader == Some(self.id),
             16 => *leader != Some(self.id),
@@ -64,8 +63,7 @@ impl Look<'_> {
             }
             news
         });
-        // A denial costs a line in the authorizer's log for each id.
-        Ok(if denied { Some(cadence.denied_canaries) } else { (!fine).then_some(cadence.quorum) })
+        Ok((!fine).then_some(cadence.quorum))
     }
 
     /// Transactions that this coordinator holds for ongoing; from Kafka 3.8 on only those that are old.

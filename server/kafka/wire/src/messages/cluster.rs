@@ -16,9 +16,13 @@ use super::{Decoded, Request, malformed, unwritable};
 use crate::decode::{owned, text};
 use crate::{Api, WireError};
 
-/// Asks for the registered brokers, fenced ones included from version 2 (Kafka 4.0), and for what the account may do.
+/// Asks for the registered brokers, fenced ones included from version 2 (Kafka 4.0).
 #[derive(Clone, Copy, Debug)]
-pub struct DescribeClusterRequest;
+pub struct DescribeClusterRequest {
+    /// Whether to ask for what the account may do as well: the one part that needs a right, so that the broker's
+    /// authorizer notes it where that is missing (`AuthHelper.computeDescribeClusterResponse`).
+    pub operations: bool,
+}
 
 /// The registered brokers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +49,7 @@ impl Request for DescribeClusterRequest {
 
     fn encode(&self, version: i16, out: &mut BytesMut) -> Result<(), WireError> {
         DescribeClusterRequestData::default()
-            .with_include_cluster_authorized_operations(true)
+            .with_include_cluster_authorized_operations(self.operations)
             .with_include_fenced_brokers(version >= 2)
             .write(out, version)
             .map_err(unwritable)

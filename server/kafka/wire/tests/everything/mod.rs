@@ -35,7 +35,7 @@ pub(crate) fn read_as_everything(bytes: &Bytes) -> usize {
     let id = || "g".to_owned();
     read(&ApiVersionsRequest, bytes)
         + read(&MetadataRequest { topics: Topics::All, keep: Keep::Named(vec![id()]), cluster_operations: true }, bytes)
-        + read(&DescribeClusterRequest, bytes)
+        + read(&DescribeClusterRequest { operations: true }, bytes)
         + read(&DescribeQuorumRequest, bytes)
         + read(&DescribeTopicPartitionsRequest { topic: id(), from: 0 }, bytes)
         + read(&DescribeConfigsRequest { resource: Resource::Broker(1), names: Vec::new() }, bytes)
