@@ -20,7 +20,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::runtime::Handle;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{ClientView, Why};
-use unstuck_security::Tokens;
+use unstuck_security::{TicketError, Tokens};
 use unstuck_wire::messages::metadata::{BrokerAddress, host_port};
 
 use super::properties::{Properties, Unusable};
@@ -32,10 +32,12 @@ const POLL: Duration = Duration::from_millis(100);
 const LOGIN: Duration = Duration::from_millis(500);
 /// The pause after a refused login: too many of them lock an account.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
-/// The pause after a file could not be read.
+/// The pause after a file could not be read, or there was no ticket.
 const AFTER_UNREADABLE: Duration = Duration::from_secs(5);
 /// How often it is looked whether a file changed that was not valid.
 const AFTER_INVALID: Duration = Duration::from_secs(1);
+/// How often it is seen to a ticket of Kerberos, which librdkafka does not renew.
+const RENEWAL: Duration = Duration::from_secs(30);
 /// How long librdkafka keeps a token that does not say when it ends.
 const UNTOLD_LIFE: SignedDuration = SignedDuration::from_mins(5);
 
@@ -97,7 +99,7 @@ enum End {
     Impossible(String),
     /// The properties, or what is in the files that they come from, are not valid.
     Invalid(String, Arc<Properties>),
-    /// A file cannot be read now.
+    /// A file cannot be read now, or there is no ticket.
     Unreadable(String),
     /// Its connections are refused, and meanwhile a file changed.
     ToldAnew,
@@ -109,8 +111,11 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
     let told = match Properties::of(&shared.config) {
         Ok(told) => Arc::new(told),
         Err(error @ Unusable::Unreadable(_)) => return End::Unreadable(error.to_string()),
-        Err(error @ Unusable::NoKerberos) => return End::Impossible(error.to_string()),
+        Err(error @ Unusable::NotBuiltIn(_)) => return End::Impossible(error.to_string()),
     };
+    if let Err(error) = ticket(shared, runtime) {
+        return End::Unreadable(error.to_string());
+    }
     let eye = Eye {
         cluster: shared.config.name.clone(),
         host: shared.config.bootstrap.first().cloned().unwrap_or_default(),
@@ -133,6 +138,7 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
         }
     }
     let mut next = Instant::now();
+    let mut renewed = Instant::now();
     while !shared.stop.is_cancelled() {
         let refused = eye.context().refused();
         if refused || Instant::now() >= next {
@@ -147,10 +153,20 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
         if refused {
             return End::LoginRefused(told);
         }
+        if shared.tickets.is_some() && renewed.elapsed() > RENEWAL {
+            renewed = Instant::now();
+            // Its failure is logged where it happens, and told when somebody has to log in.
+            drop(ticket(shared, runtime));
+        }
         // No messages can come, only events: errors and token refreshes, which the context handles.
         drop(eye.poll(POLL));
     }
     End::Stopped
+}
+
+/// Has a ticket of Kerberos in the credentials cache, from which librdkafka takes it at each connection.
+fn ticket(shared: &Shared, runtime: &Handle) -> Result<(), TicketError> {
+    shared.tickets.as_ref().map_or(Ok(()), |tickets| runtime.block_on(tickets.ready()))
 }
 
 /// The cluster as the client sees it, or its words about why it does not.
