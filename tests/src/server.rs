@@ -54,7 +54,15 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn start_with(args: &[&str]) -> Result<Self> {
-        Self::start_command("serve", args).await
+        Self::start_command("serve", args, &[]).await
+    }
+
+    /// The same with these variables in its environment.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start_in(environment: &[(&str, String)], args: &[&str]) -> Result<Self> {
+        Self::start_command("serve", args, environment).await
     }
 
     /// Starts a drill and waits until it answers.
@@ -62,7 +70,7 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn drill(scenario: &str) -> Result<Self> {
-        Self::start_command("drill", &[scenario]).await
+        Self::start_command("drill", &[scenario], &[]).await
     }
 
     /// Starts the brokers of a drill, without the app that looks at them, and waits until they accept connections.
@@ -70,15 +78,16 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn headless_drill(scenario: &str) -> Result<Self> {
-        Self::start_command("drill", &[scenario, "--headless"]).await
+        Self::start_command("drill", &[scenario, "--headless"], &[]).await
     }
 
-    async fn start_command(name: &str, args: &[&str]) -> Result<Self> {
+    async fn start_command(name: &str, args: &[&str], environment: &[(&str, String)]) -> Result<Self> {
         let port = free_port()?;
         let folder = tempfile::Builder::new().prefix("unstuck-server-").tempdir()?;
         let mut command = std::process::Command::new(binary()?);
         // What it keeps goes into its own folder, unless told otherwise.
         command.env("XDG_STATE_HOME", folder.path());
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.args([name, "--listen", &format!("127.0.0.1:{port}")]).args(args);
         let process = Tethered::start(&command, &folder.path().join("log.txt"), None)?;
         let server = Self { process, port, client: client()?, folder };
@@ -325,7 +334,16 @@ pub struct CliRun {
 /// # Errors
 /// If it cannot be started, or does not end within 60 s.
 pub async fn unstuck(args: &[&str], input: &str) -> Result<CliRun> {
+    unstuck_in(&[], args, input).await
+}
+
+/// The same with these variables in its environment.
+///
+/// # Errors
+/// As [`unstuck`].
+pub async fn unstuck_in(environment: &[(&str, String)], args: &[&str], input: &str) -> Result<CliRun> {
     let mut command = tokio::process::Command::new(binary()?);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut stdin = child.stdin.take().context("standard input")?;
