@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{ClientView, Why};
 use unstuck_security::{TicketError, Tokens};
+use unstuck_wire::WireError;
 use unstuck_wire::messages::metadata::{BrokerAddress, host_port};
 
 use super::properties::{Properties, Unusable};
@@ -114,7 +115,7 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
         Err(error @ Unusable::NotBuiltIn(_)) => return End::Impossible(error.to_string()),
     };
     if let Err(error) = ticket(shared, runtime) {
-        return End::Unreadable(error.to_string());
+        return End::Unreadable(WireError::NoTicket(error.to_string()).to_string());
     }
     let eye = Eye {
         cluster: shared.config.name.clone(),
