@@ -20,8 +20,10 @@ STAGES := $(TARGET)/stages.txt
 ASKED := $(filter 1,$(KERBEROS))
 ifndef KERBEROS
 KERBEROS := $(shell PATH="$$PATH:/usr/sbin:/usr/local/sbin"; has() { compgen -G "$$1" >/dev/null; }; \
-  pkg-config --exists mit-krb5-gssapi libsasl2 2>/dev/null && command -v kinit >/dev/null && command -v krb5kdc >/dev/null && command -v kadmin.local >/dev/null \
+  pkg-config --exists mit-krb5-gssapi libsasl2 2>/dev/null \
+  && command -v kinit >/dev/null && command -v krb5kdc >/dev/null && command -v kadmin.local >/dev/null \
   && { has '/usr/lib*/llvm*/lib/clang/*/include/stddef.h' || has '/usr/lib*/clang/*/include/stddef.h'; } \
+  && { has '/usr/lib*/llvm*/lib/libclang-[0-9]*.so*' || has '/usr/lib*/libclang.so*'; } \
   && { has '/usr/lib*/sasl2/libgssapiv2.so*' || has '/usr/lib/*/sasl2/libgssapiv2.so*'; } && echo 1 || echo 0)
 endif
 BUILT := $(if $(ASKED),--features kerberos)
