@@ -177,6 +177,9 @@ async fn tickets_open_the_way_in_for_both_eyes() -> Result<()> {
     look("broker killed", |status| status == Status::Stuck).await;
     scene.cluster.restart_and_wait(VICTIM).await?;
     look("broker back", works).await;
+    for way in WAYS {
+        both_eyes_see(&server, way).await;
+    }
     ensure!(server.is_running(), "{}", server.log());
 
     ticket_cache_and_other_owners(&scene, &keytab).await?;
