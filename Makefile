@@ -14,6 +14,20 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 WASM := $(TARGET)/wasm32-unknown-unknown/wasm-release/unstuck_app.wasm
 STAGES := $(TARGET)/stages.txt
+
+# Kerberos alone needs libraries of the machine. `make build` has it when asked (KERBEROS=1). All that is built for tests and
+# development has it where it can be built and a KDC is installed: one set of features, so that nothing is built twice.
+ASKED := $(filter 1,$(KERBEROS))
+ifndef KERBEROS
+KERBEROS := $(shell PATH="$$PATH:/usr/sbin:/usr/local/sbin"; has() { compgen -G "$$1" >/dev/null; }; \
+  pkg-config --exists mit-krb5-gssapi libsasl2 2>/dev/null \
+  && command -v kinit >/dev/null && command -v krb5kdc >/dev/null && command -v kadmin.local >/dev/null \
+  && { has '/usr/lib*/llvm*/lib/clang/*/include/stddef.h' || has '/usr/lib*/clang/*/include/stddef.h'; } \
+  && { has '/usr/lib*/llvm*/lib/libclang-[0-9]*.so*' || has '/usr/lib*/libclang.so*'; } \
+  && { has '/usr/lib*/sasl2/libgssapiv2.so*' || has '/usr/lib/*/sasl2/libgssapiv2.so*'; } && echo 1 || echo 0)
+endif
+BUILT := $(if $(ASKED),--features kerberos)
+FEATURES := $(if $(filter 1,$(KERBEROS)),--features kerberos)
 REFERENCES := $(abspath $(TARGET))/snapshot-references.txt
 
 .PHONY: help
@@ -22,21 +36,21 @@ help: ## List the recipes
 
 .PHONY: run
 run: need-rust need-node front-end ## Start a drill, a cluster that fails on purpose, and Unstuck looking at it (needs no Kafka)
-	$(CARGO) build --workspace
+	$(CARGO) build --workspace $(FEATURES)
 	$(TARGET)/debug/unstuck drill broker-lost
 
 .PHONY: run-kafka
 run-kafka: need-rust need-node need-kafka front-end ## The same with three real Kafka brokers and some groups
-	$(CARGO) build --workspace
+	$(CARGO) build --workspace $(FEATURES)
 	$(TARGET)/debug/demo-cluster
 
 .PHONY: build
-build: need-rust need-node front-end ## Leave one self-contained binary: target/release/unstuck
-	$(CARGO) build --workspace --release
+build: need-rust need-node $(if $(ASKED),need-kerberos) front-end ## Leave one self-contained binary: target/release/unstuck (KERBEROS=1: with Kerberos)
+	$(CARGO) build --workspace --release $(BUILT)
 	@ls -lh $(TARGET)/release/unstuck
 
 .PHONY: test
-test: need-rust need-node need-kafka need-chromium ## Check and test everything (about 45 minutes on two fresh cores)
+test: need-rust need-node need-kafka need-chromium say-kerberos ## Check and test everything (about 45 minutes on two fresh cores)
 	@rm -f $(STAGES); mkdir -p $(TARGET)
 	@$(call stage,format,check-format)
 	@$(call stage,clippy,check-clippy)
@@ -50,12 +64,12 @@ test: need-rust need-node need-kafka need-chromium ## Check and test everything 
 
 .PHONY: truth
 truth: need-rust ## Measure how right Unstuck is about 64 public incidents (docs/truth.md)
-	$(CARGO) build --workspace
+	$(CARGO) build --workspace $(FEATURES)
 	$(TARGET)/debug/unstuck drill --truth
 
 .PHONY: bench
 bench: build ## Measure a release build against real brokers, and the store
-	$(CARGO) build --workspace --release --example measure
+	$(CARGO) build --workspace --release $(BUILT) --example measure
 	$(TARGET)/release/examples/measure
 	$(TARGET)/release/bench
 
@@ -64,8 +78,8 @@ FUZZ_SECONDS ?= 300
 
 .PHONY: fuzz
 fuzz: need-rust ## Feed edited input to all that reads answers, files and ids, five minutes for each (FUZZ_SECONDS=…)
-	BOLERO_RANDOM_TEST_TIME_MS=$(FUZZ_SECONDS)000 $(CARGO) test --workspace --test fuzz
-	BOLERO_RANDOM_TEST_TIME_MS=$(FUZZ_SECONDS)000 $(CARGO) test --workspace --lib fuzz::
+	BOLERO_RANDOM_TEST_TIME_MS=$(FUZZ_SECONDS)000 $(CARGO) test --workspace $(FEATURES) --test fuzz
+	BOLERO_RANDOM_TEST_TIME_MS=$(FUZZ_SECONDS)000 $(CARGO) test --workspace $(FEATURES) --lib fuzz::
 
 .PHONY: fmt
 fmt: ## Format the sources
@@ -75,7 +89,7 @@ fmt: ## Format the sources
 docs: ## Write anew what is generated: docs/findings.md, docs/scenarios.md with its schema, the table of docs/truth.md
 	UPDATE_HANDBOOK=1 $(CARGO) test -p unstuck-diagnosis --test handbook
 	UPDATE_SCENARIO_DOCS=1 $(CARGO) test -p unstuck-drill --lib schema
-	UPDATE_TRUTH_DOCS=1 $(CARGO) test --workspace --lib drill::truth
+	UPDATE_TRUTH_DOCS=1 $(CARGO) test --workspace $(FEATURES) --lib drill::truth
 
 .PHONY: clean
 clean: ## Remove everything that was built (Kafka's jars too)
@@ -93,9 +107,11 @@ endef
 check-format:
 	$(CARGO) fmt --all --check
 
+# Where Kerberos is built in, our crates without it too: on the same librdkafka, so that nothing else is built again.
 .PHONY: check-clippy
 check-clippy:
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets $(FEATURES) -- -D warnings
+	$(if $(FEATURES),$(CARGO) clippy --workspace --features rdkafka/gssapi -- -D warnings)
 	$(CARGO) clippy -p unstuck-app --features hydrate -- -D warnings
 
 .PHONY: front-end
@@ -107,12 +123,12 @@ front-end:
 
 .PHONY: build-debug
 build-debug:
-	$(CARGO) build --workspace --all-targets
+	$(CARGO) build --workspace --all-targets $(FEATURES)
 
 .PHONY: test-quick
 test-quick: node-bundle
 	@rm -f $(REFERENCES)
-	BOLERO_RANDOM_TEST_TIME_MS=12000 INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace -- --skip on_real_kafka:: --skip with_kafkas_tools:: --skip in_a_browser::
+	BOLERO_RANDOM_TEST_TIME_MS=12000 INSTA_UPDATE=no INSTA_SNAPSHOT_REFERENCES_FILE=$(REFERENCES) $(CARGO) test --workspace $(FEATURES) -- --skip on_real_kafka:: --skip with_kafkas_tools:: --skip in_a_browser::
 	@touch $(REFERENCES)
 	@stale=$$(comm -23 <(git ls-files -co --exclude-standard '*.snap' | xargs -r realpath | sort) <(xargs -r realpath < $(REFERENCES) | sort -u)); \
 	  if [ -n "$$stale" ]; then echo "Snapshots that no test uses:"; echo "$$stale"; exit 1; fi
@@ -123,7 +139,7 @@ node-bundle:
 
 .PHONY: check-docs
 check-docs:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps $(FEATURES)
 
 # Advisories need a host that not every machine reaches.
 .PHONY: check-deny
@@ -134,15 +150,15 @@ check-deny:
 .PHONY: test-kafka
 test-kafka: end2end/node_modules
 	@rm -rf target/matrix
-	$(CARGO) test --workspace --test kafka -- --test-threads=1
+	$(CARGO) test --workspace $(FEATURES) --test kafka -- --test-threads=1
 	@echo; echo "What each account sees by each way in (a group on the broker that is killed, one elsewhere):"; \
 	  cat target/matrix/* | column -t -s '|'
-	$(CARGO) test --workspace --test drill -- with_kafkas_tools:: in_a_browser::
+	$(CARGO) test --workspace $(FEATURES) --test drill -- with_kafkas_tools:: in_a_browser::
 
 .PHONY: test-browser
 test-browser: end2end/node_modules ## Only the browser tests, on a live cluster and on a drill
-	$(CARGO) test --workspace --test drill -- in_a_browser::
-	$(CARGO) test --workspace --test kafka -- on_real_kafka::browser::
+	$(CARGO) test --workspace $(FEATURES) --test drill -- in_a_browser::
+	$(CARGO) test --workspace $(FEATURES) --test kafka -- on_real_kafka::browser::
 
 end2end/node_modules: end2end/package-lock.json
 	cd end2end && npm ci --no-fund --no-audit
@@ -171,3 +187,14 @@ need-chromium:
 need-kafka:
 	@command -v java >/dev/null && command -v keytool >/dev/null || { echo "Java 17 is missing (Debian: apt-get install openjdk-17-jdk-headless): the real brokers need it."; exit 1; }
 	@command -v mvn >/dev/null || { echo "Maven is missing (Debian: apt-get install maven): it fetches Kafka, once."; exit 1; }
+
+KERBEROS_PACKAGES := pkg-config libkrb5-dev libsasl2-dev libclang-dev
+.PHONY: need-kerberos
+need-kerberos:
+	@pkg-config --exists mit-krb5-gssapi libsasl2 || \
+	  { echo "The Kerberos libraries are missing (Debian: apt-get install $(KERBEROS_PACKAGES))."; exit 1; }
+
+.PHONY: say-kerberos
+say-kerberos:
+	@[ "$(KERBEROS)" = 1 ] || echo "Kerberos is left out of these tests: for it install (Debian) $(KERBEROS_PACKAGES)" \
+	  libsasl2-modules-gssapi-mit krb5-user krb5-kdc krb5-admin-server

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::eye::Eye;
 use crate::jars::{Release, java_that_logs, run_class};
+use crate::kerberos::Acceptor;
 use crate::ports::BrokerPorts;
 use crate::tether::Tethered;
 use crate::wait::wait_for;
@@ -39,6 +40,8 @@ pub struct Options {
     pub authorizer: bool,
     /// Whether there are listeners with TLS and logins, and accounts ([`secured`]).
     pub secured: bool,
+    /// Whether there is a listener that takes tickets of Kerberos; in KRaft mode only.
+    pub kerberos: Option<Acceptor>,
     /// More broker settings.
     pub properties: BTreeMap<String, String>,
 }
@@ -56,6 +59,7 @@ impl Default for Options {
             odd_listeners: false,
             authorizer: false,
             secured: false,
+            kerberos: None,
             properties: BTreeMap::new(),
         }
     }
@@ -88,9 +92,9 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    fn start(&mut self, release: Release) -> Result<()> {
+    fn start(&mut self, release: Release, options: &Options) -> Result<()> {
         let mut command = java_that_logs(release, self.heap_mb, self.main_class, self.log_settings.as_deref())?;
-        command.arg(&self.settings);
+        command.arg(&self.settings).envs(options.kerberos.as_ref().map(Acceptor::of_java));
         // Whichever process is the last to be killed with us removes the folder of the whole cluster.
         self.process = Some(Tethered::start(&command, &self.log(), self.folder.parent())?);
         Ok(())
@@ -171,7 +175,7 @@ impl Cluster {
             _folder: folder,
         };
         for node in lock(&cluster.others).iter_mut().chain(lock(&cluster.brokers).values_mut()) {
-            node.start(release)?;
+            node.start(release, &cluster.options)?;
         }
         let all: Vec<i32> = cluster.ports.keys().copied().collect();
         for broker in &all {
@@ -289,7 +293,7 @@ impl Cluster {
         let mut brokers = lock(&self.brokers);
         let node = brokers.get_mut(&broker).context("no such broker")?;
         if node.process.is_none() {
-            node.start(self.release)?;
+            node.start(self.release, &self.options)?;
         }
         Ok(())
     }

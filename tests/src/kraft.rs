@@ -51,6 +51,9 @@ pub(crate) fn plan(folder: &Path, options: &Options, ports: &BTreeMap<i32, Broke
         if options.secured {
             secured::add(&mut settings, broker_ports, folder)?;
         }
+        if let Some(acceptor) = &options.kerberos {
+            acceptor.add(&mut settings, broker_ports);
+        }
         let roles = if separate_port.is_none() { "broker,controller" } else { "broker" };
         settings.insert("process.roles".to_owned(), roles.to_owned());
         brokers.insert(id, node(node_folder, id, settings, &voters, options, &cluster_id, &checkpoint, 384)?);

@@ -10,6 +10,7 @@ pub mod eye;
 pub mod fidelity;
 pub mod groups;
 pub mod jars;
+pub mod kerberos;
 mod kraft;
 pub mod observer;
 pub mod ports;

@@ -51,6 +51,8 @@ pub struct BrokerPorts {
     pub other_host: u16,
     /// With [`Options::secured`](crate::cluster::Options::secured): TLS with a certificate that has expired.
     pub expired: u16,
+    /// With [`Options::kerberos`](crate::cluster::Options::kerberos): a login with a ticket.
+    pub kerberos: u16,
 }
 
 impl BrokerPorts {
@@ -67,6 +69,7 @@ impl BrokerPorts {
             sasl_plaintext: free_port()?,
             other_host: free_port()?,
             expired: free_port()?,
+            kerberos: free_port()?,
         })
     }
 }

@@ -62,7 +62,15 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn start_at(port: u16, args: &[&str]) -> Result<Self> {
-        Self::start_command("serve", port, args).await
+        Self::start_command("serve", port, args, &[]).await
+    }
+
+    /// The same with these variables in its environment.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start_in(environment: &[(&str, String)], args: &[&str]) -> Result<Self> {
+        Self::start_command("serve", free_port()?, args, environment).await
     }
 
     /// Starts a drill and waits until it answers.
@@ -78,7 +86,7 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not start.
     pub async fn drill_with(args: &[&str]) -> Result<Self> {
-        Self::start_command("drill", free_port()?, args).await
+        Self::start_command("drill", free_port()?, args, &[]).await
     }
 
     /// Starts the brokers of a drill, without the app that looks at them, and waits until they accept connections.
@@ -89,11 +97,12 @@ impl UnstuckServer {
         Self::drill_with(&[scenario, "--headless"]).await
     }
 
-    async fn start_command(name: &str, port: u16, args: &[&str]) -> Result<Self> {
+    async fn start_command(name: &str, port: u16, args: &[&str], environment: &[(&str, String)]) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("unstuck-server-").tempdir()?;
         let mut command = std::process::Command::new(binary()?);
         // What it keeps goes into its own folder, unless told otherwise.
         command.env("XDG_STATE_HOME", folder.path());
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.args([name, "--listen", &format!("127.0.0.1:{port}")]).args(args);
         let process = Tethered::start(&command, &folder.path().join("log.txt"), None)?;
         let server = Self { process, port, client: client()?, folder };
@@ -340,7 +349,16 @@ pub struct CliRun {
 /// # Errors
 /// If it cannot be started, or does not end within 60 s.
 pub async fn unstuck(args: &[&str], input: &str) -> Result<CliRun> {
+    unstuck_in(&[], args, input).await
+}
+
+/// The same with these variables in its environment.
+///
+/// # Errors
+/// As [`unstuck`].
+pub async fn unstuck_in(environment: &[(&str, String)], args: &[&str], input: &str) -> Result<CliRun> {
     let mut command = tokio::process::Command::new(binary()?);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let mut stdin = child.stdin.take().context("standard input")?;

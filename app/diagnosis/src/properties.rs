@@ -99,6 +99,7 @@ fn keeps_out() -> impl Strategy<Value = Why> {
         Just(Why::CertificateExpired("long ago".to_owned())),
         Just(Why::LoginRefused("no".to_owned())),
         Just(Why::NoToken("no".to_owned())),
+        Just(Why::NoTicket("no".to_owned())),
     ]
 }
 

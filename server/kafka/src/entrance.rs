@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::Why;
-use unstuck_security::{Security, Tokens};
+use unstuck_security::{Security, Tickets, Tokens};
 use unstuck_wire::{Connection, Dial, Login, Peer, WireError, host_of, speaks_tls};
 
 use crate::Surroundings;
@@ -25,12 +25,17 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    pub(crate) fn new(security: &Security, tokens: Option<Tokens>, surroundings: &Surroundings) -> Self {
+    pub(crate) fn new(
+        security: &Security,
+        tokens: Option<Tokens>,
+        tickets: Option<Tickets>,
+        surroundings: &Surroundings,
+    ) -> Self {
         let plain = Arc::clone(&surroundings.dialer);
         Self {
             dialer: security.dialer(Arc::clone(&plain)),
             plain,
-            login: security.login(tokens),
+            login: security.login(tokens, tickets),
             tls: security.tls.is_some(),
         }
     }

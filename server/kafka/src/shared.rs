@@ -12,7 +12,7 @@ use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{
     BootstrapAnswer, BootstrapSight, BrokerSight, ClientView, Contact, Observed, Snapshot, Trouble, Why,
 };
-use unstuck_security::Tokens;
+use unstuck_security::{Tickets, Tokens};
 use unstuck_wire::messages::metadata::BrokerAddress;
 
 pub(crate) use self::topics::partition_count;
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) entrance: Entrance,
     /// Where tokens of OAUTHBEARER come from: for both eyes, so that they share them.
     pub(crate) tokens: Option<Tokens>,
+    /// Where tickets of Kerberos come from: for both eyes.
+    pub(crate) tickets: Option<Tickets>,
     pub(crate) stop: CancellationToken,
     /// Something that matters changed: publish soon.
     pub(crate) changed: Notify,
@@ -97,12 +99,14 @@ impl Shared {
         let bootstrap = config.bootstrap.iter().map(|address| (address.clone(), BootstrapSight::default())).collect();
         let state = State { bootstrap, ..State::default() };
         let tokens = config.security.sasl.as_ref().and_then(Tokens::of);
-        let entrance = Entrance::new(&config.security, tokens.clone(), &surroundings);
+        let tickets = config.security.sasl.as_ref().and_then(Tickets::of);
+        let entrance = Entrance::new(&config.security, tokens.clone(), tickets.clone(), &surroundings);
         Self {
             config,
             surroundings,
             entrance,
             tokens,
+            tickets,
             stop: CancellationToken::new(),
             changed: Notify::new(),
             discovered: Notify::new(),

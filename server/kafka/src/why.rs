@@ -31,6 +31,7 @@ pub(crate) fn why(error: &WireError) -> Why {
         WireError::NoLoginHere => Why::NoLoginHere,
         WireError::PeerNotProven(text) => Why::BrokerNotProven(text.clone()),
         WireError::NoToken(text) => Why::NoToken(text.clone()),
+        WireError::NoTicket(text) => Why::NoTicket(text.clone()),
         WireError::Unusable(text) => Why::SettingUnusable(text.clone()),
         WireError::Malformed(text) => Why::Malformed(text.clone()),
         WireError::TooOld(api) => Why::TooOld((*api).to_owned()),

@@ -18,6 +18,8 @@ mod on_real_kafka {
     mod healthy;
     mod incident_2;
     mod incidents_1_and_3;
+    #[cfg(feature = "kerberos")]
+    mod kerberos;
     mod looking_further;
     mod memory;
     mod offset_remedies;

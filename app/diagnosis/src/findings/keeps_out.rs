@@ -59,7 +59,7 @@ pub(super) fn advice(address: &str, why: &Why) -> Option<Remedy> {
             "Check sasl.username and the password (sasl.password_file), or the token",
             format!(
                 "{address} knows the mechanism and refuses this login. Nobody tries again for 30 s, so that no account is \
-                 locked; a changed secret is tried at once."
+                 locked; a changed secret is tried at once. With Kerberos compare the clocks and the keytab of the broker."
             ),
         ),
         Why::MechanismNotOffered { .. } => Remedy::new(
@@ -80,6 +80,13 @@ pub(super) fn advice(address: &str, why: &Why) -> Option<Remedy> {
         Why::NoToken(_) => Remedy::new(
             "Check sasl.token_endpoint, or sasl.token_file",
             format!("Nothing was sent to {address}: a token has to be had first."),
+        ),
+        Why::NoTicket(_) => Remedy::new(
+            "Check sasl.principal and sasl.keytab, or the ticket in the credentials cache (klist), and sasl.service",
+            format!(
+                "Nothing was sent to {address}: the KDC of krb5.conf has to give a ticket first. It is asked again after \
+                 30 s, so that no account is locked; with another keytab at once."
+            ),
         ),
         Why::SettingUnusable(_) => Remedy::new(
             "Correct the setting that is named",
@@ -112,6 +119,10 @@ mod tests {
             Why::NoLoginHere,
             Why::BrokerNotProven("its signature is wrong".to_owned()),
             Why::NoToken("the endpoint does not answer".to_owned()),
+            Why::NoTicket(
+                "for sasl.principal unstuck@EXAMPLE.COM with sasl.keytab /etc/unstuck.keytab: Preauthentication failed"
+                    .to_owned(),
+            ),
             Why::SettingUnusable("tls.ca: /etc/ca.pem cannot be read: Permission denied".to_owned()),
         ]
     }

@@ -101,6 +101,8 @@ pub enum Why {
     BrokerNotProven(String),
     /// There is no token to log in with. The words of whoever should give one.
     NoToken(String),
+    /// There is no ticket of Kerberos to log in with. The words of the Kerberos library, and which settings to look at.
+    NoTicket(String),
     /// A certificate, key or secret of ours cannot be used. Names the setting and the file.
     SettingUnusable(String),
     /// An answer that is not a valid Kafka answer. The text says what was wrong with it.
@@ -150,6 +152,7 @@ impl fmt::Display for Why {
             Self::NoLoginHere => f.write_str("takes no login (a listener without SASL)"),
             Self::BrokerNotProven(text) => write!(f, "does not prove that it knows the password ({text})"),
             Self::NoToken(text) => write!(f, "there is no token to log in with ({text})"),
+            Self::NoTicket(text) => write!(f, "there is no Kerberos ticket to log in with ({text})"),
             Self::SettingUnusable(text) => write!(f, "a setting cannot be used: {text}"),
             Self::Malformed(text) => write!(f, "malformed answer ({text})"),
             Self::OtherBroker(id) => write!(f, "broker {id} answers at this address"),
@@ -185,6 +188,7 @@ impl Why {
             | Self::NoLoginHere
             | Self::BrokerNotProven(_)
             | Self::NoToken(_)
+            | Self::NoTicket(_)
             | Self::SettingUnusable(_) => true,
             Self::NameNotFound(_)
             | Self::Refused

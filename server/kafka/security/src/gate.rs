@@ -113,6 +113,7 @@ impl Gate {
                     error @ (WireError::LoginRefused(_)
                     | WireError::MechanismNotOffered { .. }
                     | WireError::NoLoginHere
+                    | WireError::NoTicket(_)
                     | WireError::PeerNotProven(_)
                     | WireError::TooOld(_)),
                 ) => (Some(error.clone()), 0),

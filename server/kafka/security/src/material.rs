@@ -13,7 +13,7 @@ use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509, X509NameRef};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::{Identity, Material, Sasl, Secret, Security, Tls, TokenSource};
+use crate::{Identity, Material, Sasl, Secret, Security, Tls, TokenSource, kerberos_built_in};
 
 /// Something that the configuration names cannot be used. `Display` names the setting, the file where there is one, and
 /// what is wrong; never what is in it.
@@ -36,10 +36,8 @@ pub(crate) const PASSWORD: &str = "sasl.password";
 pub(crate) const TOKEN: &str = "sasl.token_file";
 const CLIENT_SECRET: &str = "sasl.client_secret";
 const TOKEN_CA: &str = "sasl.ca";
+const KEYTAB: &str = "sasl.keytab";
 pub(crate) const MECHANISM: &str = "sasl.mechanism";
-
-/// The words about Kerberos, which no build has.
-pub(crate) const NO_KERBEROS: &str = "GSSAPI: this build has no Kerberos";
 
 impl Security {
     /// Reads and parses every certificate, key and secret once, without connecting.
@@ -58,13 +56,21 @@ impl Security {
                 secret(CLIENT_SECRET, client_secret)?;
                 ca.as_ref().map_or(Ok(()), |ca| certificates(TOKEN_CA, ca).map(drop))
             }
-            Some(Sasl::Gssapi { .. }) => Err(unusable(MECHANISM, NO_KERBEROS)),
+            Some(Sasl::Gssapi { keytab, .. }) => {
+                kerberos_built_in()?;
+                keytab.as_ref().map_or(Ok(()), |keytab| readable(KEYTAB, keytab))
+            }
         }
     }
 }
 
-fn unusable(setting: &'static str, what: impl fmt::Display) -> Unusable {
+pub(crate) fn unusable(setting: &'static str, what: impl fmt::Display) -> Unusable {
     Unusable { setting, what: what.to_string() }
+}
+
+fn readable(setting: &'static str, file: &Path) -> Result<(), Unusable> {
+    let opened = std::fs::File::open(file).map(drop);
+    opened.map_err(|error| unusable(setting, format!("{} cannot be read: {error}", file.display())))
 }
 
 pub(crate) fn secret(setting: &'static str, secret: &Secret) -> Result<SecretString, Unusable> {

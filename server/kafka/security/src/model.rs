@@ -101,13 +101,13 @@ pub enum Sasl {
         /// Such as `eu-west-1`.
         region: String,
     },
-    /// Kerberos. Needs a build with the feature `gssapi`; the ticket comes from the credentials cache or the keytab.
+    /// Kerberos. Needs a build with the feature `kerberos`; the ticket comes from the credentials cache or the keytab.
     Gssapi {
         /// The first part of the brokers' principals (`sasl.kerberos.service.name`), usually `kafka`.
         service: String,
         /// Whom we log in as; `None`: as the credentials cache says.
         principal: Option<String>,
-        /// Where its key is; `None`: the credentials cache is used.
+        /// Where its key is, for which a principal is needed; `None`: the credentials cache is used.
         keytab: Option<PathBuf>,
     },
 }

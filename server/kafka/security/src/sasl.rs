@@ -1,4 +1,4 @@
-//! The login: SASL's mechanisms by `rsasl`, as [`unstuck_wire`] carries them.
+//! The login: SASL's mechanisms by `rsasl`, and Kerberos by the library of the machine, as [`unstuck_wire`] carries them.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use unstuck_wire::{Beginning, Conversation, Login, Peer, WireError};
 
 use crate::gate::Gate;
-use crate::material::{MECHANISM, NO_KERBEROS, PASSWORD, TOKEN, secret};
-use crate::{Sasl, TokenSource, Tokens};
+use crate::material::{MECHANISM, PASSWORD, TOKEN, secret};
+use crate::{Sasl, Tickets, TokenSource, Tokens, kerberos_built_in};
 
 /// How often SCRAM may have a password hashed. Fewer rounds than Kafka's own least (`ScramMechanism`) make guessing easy
 /// for whoever listens; more than this only keep us busy.
@@ -28,14 +28,15 @@ const ERROR_SEEN: u8 = 1;
 pub(crate) struct SaslLogin {
     sasl: Sasl,
     tokens: Option<Tokens>,
+    tickets: Option<Tickets>,
     gate: Arc<Gate>,
     /// Numbers for secrets, which tell nothing about them.
     numbers: RandomState,
 }
 
 impl SaslLogin {
-    pub(crate) fn new(sasl: Sasl, tokens: Option<Tokens>) -> Self {
-        Self { tokens, sasl, gate: Arc::default(), numbers: RandomState::new() }
+    pub(crate) fn new(sasl: Sasl, tokens: Option<Tokens>, tickets: Option<Tickets>) -> Self {
+        Self { tokens, tickets, sasl, gate: Arc::default(), numbers: RandomState::new() }
     }
 
     /// A number that changes with the secret; that of tokens which are fetched does not.
@@ -46,9 +47,8 @@ impl SaslLogin {
                 secret(PASSWORD, password).map_err(unusable)?
             }
             Sasl::OAuthBearer(TokenSource::Token(token)) => secret(TOKEN, token).map_err(unusable)?,
-            Sasl::OAuthBearer(TokenSource::ClientCredentials { .. }) | Sasl::MskIam { .. } | Sasl::Gssapi { .. } => {
-                return Ok(0);
-            }
+            Sasl::OAuthBearer(TokenSource::ClientCredentials { .. }) | Sasl::MskIam { .. } => return Ok(0),
+            Sasl::Gssapi { .. } => return Ok(self.tickets.as_ref().map_or(0, Tickets::number)),
         };
         Ok(self.numbers.hash_one(secret.expose_secret()))
     }
@@ -67,8 +67,24 @@ impl SaslLogin {
                 let token = tokens.token(&peer.host).await.map_err(|error| WireError::NoToken(error.to_string()))?;
                 Ok(Credentials { username: None, secret: token.value })
             }
-            Sasl::Gssapi { .. } => Err(WireError::Unusable(format!("{MECHANISM}: {NO_KERBEROS}"))),
+            // They have tickets instead.
+            Sasl::Gssapi { .. } => Err(WireError::Unusable(format!("{MECHANISM}: GSSAPI has no secret"))),
         }
+    }
+
+    async fn mechanism(&self, peer: &Peer) -> Result<Box<dyn Mechanism>, WireError> {
+        if let Some(tickets) = &self.tickets {
+            let negotiation = tickets.negotiate(&peer.host).await;
+            return Ok(Box::new(negotiation.map_err(|error| WireError::NoTicket(error.to_string()))?));
+        }
+        let credentials = self.credentials(peer).await?;
+        Ok(Box::new(Spoken {
+            secret: credentials.secret.clone(),
+            session: session(self.sasl.mechanism(), credentials)?,
+            bearer: matches!(self.sasl, Sasl::OAuthBearer(_) | Sasl::MskIam { .. }),
+            round: 0,
+            through: false,
+        }))
     }
 }
 
@@ -85,22 +101,23 @@ impl Login for SaslLogin {
 
     fn worth(&self, peer: &Peer) -> Result<(), WireError> {
         if let Sasl::Gssapi { .. } = self.sasl {
-            return Err(WireError::Unusable(format!("{MECHANISM}: {NO_KERBEROS}")));
+            kerberos_built_in().map_err(|error| WireError::Unusable(error.to_string()))?;
         }
         self.gate.open(&peer.address, self.number()?)
     }
 
     fn begin<'a>(&'a self, peer: &'a Peer) -> Beginning<'a> {
         Box::pin(async move {
-            let credentials = self.credentials(peer).await?;
+            let begun = Instant::now();
+            let mechanism = self.mechanism(peer).await;
             let number = self.number()?;
+            if let Err(error) = &mechanism {
+                self.gate.ended(&peer.address, number, begun, Err(error));
+            }
+            let mechanism = mechanism?;
             let turn = self.gate.turn(&peer.address, number).await?;
-            let conversation = Spoken {
-                secret: credentials.secret.clone(),
-                session: session(self.sasl.mechanism(), credentials)?,
-                bearer: matches!(self.sasl, Sasl::OAuthBearer(_) | Sasl::MskIam { .. }),
-                round: 0,
-                through: false,
+            let conversation = Attempt {
+                mechanism,
                 gate: Arc::clone(&self.gate),
                 address: peer.address.clone(),
                 number,
@@ -137,15 +154,18 @@ fn session(mechanism: &str, credentials: Credentials) -> Result<Session, WireErr
     SASLClient::new(config).start_suggested(&[name]).map_err(|error| unknown(&error))
 }
 
+/// What a mechanism says.
+pub(crate) trait Mechanism: Send {
+    /// As [`Conversation::next`].
+    fn next(&mut self, said: Option<&[u8]>) -> Result<Option<Vec<u8>>, WireError>;
+
+    /// As [`Conversation::words`].
+    fn words(&self, text: &str) -> String;
+}
+
 /// One login.
-struct Spoken {
-    session: Session,
-    /// So that a broker's words can be kept clear of it.
-    secret: SecretString,
-    /// Whether the mechanism is OAUTHBEARER.
-    bearer: bool,
-    round: u32,
-    through: bool,
+struct Attempt {
+    mechanism: Box<dyn Mechanism>,
     gate: Arc<Gate>,
     address: String,
     number: u64,
@@ -154,7 +174,37 @@ struct Spoken {
     turn: Option<OwnedMutexGuard<()>>,
 }
 
-impl Conversation for Spoken {
+impl Conversation for Attempt {
+    fn next(&mut self, said: Option<&[u8]>) -> Result<Option<Vec<u8>>, WireError> {
+        self.mechanism.next(said)
+    }
+
+    fn words(&self, text: &str) -> String {
+        self.mechanism.words(text)
+    }
+
+    fn stalled(&mut self) {
+        self.turn = None;
+    }
+
+    fn ended(&mut self, end: Result<(), &WireError>) {
+        self.gate.ended(&self.address, self.number, self.begun, end);
+        self.turn = None;
+    }
+}
+
+/// A mechanism of `rsasl`.
+struct Spoken {
+    session: Session,
+    /// So that a broker's words can be kept clear of it.
+    secret: SecretString,
+    /// Whether the mechanism is OAUTHBEARER.
+    bearer: bool,
+    round: u32,
+    through: bool,
+}
+
+impl Mechanism for Spoken {
     fn next(&mut self, said: Option<&[u8]>) -> Result<Option<Vec<u8>>, WireError> {
         if self.through {
             return match said {
@@ -186,15 +236,6 @@ impl Conversation for Spoken {
 
     fn words(&self, text: &str) -> String {
         text.replace(self.secret.expose_secret(), "***")
-    }
-
-    fn stalled(&mut self) {
-        self.turn = None;
-    }
-
-    fn ended(&mut self, end: Result<(), &WireError>) {
-        self.gate.ended(&self.address, self.number, self.begun, end);
-        self.turn = None;
     }
 }
 

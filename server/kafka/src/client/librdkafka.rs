@@ -20,7 +20,8 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::runtime::Handle;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{ClientView, Why};
-use unstuck_security::Tokens;
+use unstuck_security::{TicketError, Tokens};
+use unstuck_wire::WireError;
 use unstuck_wire::messages::metadata::{BrokerAddress, host_port};
 
 use super::properties::{Properties, Unusable};
@@ -32,13 +33,15 @@ const POLL: Duration = Duration::from_millis(100);
 const LOGIN: Duration = Duration::from_millis(500);
 /// The pause after a refused login: too many of them lock an account.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
-/// The pause after a file could not be read.
+/// The pause after a file could not be read, or there was no ticket.
 const AFTER_UNREADABLE: Duration = Duration::from_secs(5);
-/// How often it is looked whether a file changed that was not valid.
-const AFTER_INVALID: Duration = Duration::from_secs(1);
+/// How often it is looked whether a file changed that was not valid, or held a secret that was refused.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// For how long the words about a refused TLS handshake stand while nothing else is heard: librdkafka keeps equal errors
 /// of a broker to itself for 30 s (`rd_kafka_broker_set_error`).
 const REPEATED: Duration = Duration::from_secs(40);
+/// How often it is seen to a ticket of Kerberos, which librdkafka does not renew.
+const RENEWAL: Duration = Duration::from_secs(30);
 /// How long librdkafka keeps a token that does not say when it ends.
 const UNTOLD_LIFE: SignedDuration = SignedDuration::from_mins(5);
 
@@ -68,22 +71,27 @@ fn watch(shared: &Shared, runtime: &Handle) {
                 super::publish(shared, Err(text), &mut failing);
                 // A file may have been read while it was written.
                 while !shared.stop.is_cancelled() && !changed(shared, &told) {
-                    pause(shared, AFTER_INVALID, |_| false);
+                    pause(shared, LOOK_AGAIN);
                 }
             }
             End::Unreadable(text) => {
                 super::publish(shared, Err(text), &mut failing);
-                pause(shared, AFTER_UNREADABLE, |_| false);
+                pause(shared, AFTER_UNREADABLE);
             }
-            // Who has another secret need not wait.
-            End::LoginRefused(told) => pause(shared, AFTER_REFUSAL, |shared| changed(shared, &told)),
+            End::LoginRefused(told) => {
+                let again = Instant::now() + AFTER_REFUSAL;
+                // Who has another secret need not wait.
+                while Instant::now() < again && !shared.stop.is_cancelled() && !changed(shared, &told) {
+                    pause(shared, LOOK_AGAIN);
+                }
+            }
         }
     }
 }
 
-fn pause(shared: &Shared, length: Duration, over: impl Fn(&Shared) -> bool) {
+fn pause(shared: &Shared, length: Duration) {
     let again = Instant::now() + length;
-    while Instant::now() < again && !shared.stop.is_cancelled() && !over(shared) {
+    while Instant::now() < again && !shared.stop.is_cancelled() {
         std::thread::sleep(POLL);
     }
 }
@@ -100,7 +108,7 @@ enum End {
     Impossible(String),
     /// The properties, or what is in the files that they come from, are not valid.
     Invalid(String, Arc<Properties>),
-    /// A file cannot be read now.
+    /// A file cannot be read now, or there is no ticket.
     Unreadable(String),
     /// Its connections are refused, and meanwhile a file changed.
     ToldAnew,
@@ -112,8 +120,11 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
     let told = match Properties::of(&shared.config) {
         Ok(told) => Arc::new(told),
         Err(error @ Unusable::Unreadable(_)) => return End::Unreadable(error.to_string()),
-        Err(error @ Unusable::NoKerberos) => return End::Impossible(error.to_string()),
+        Err(error @ Unusable::NotBuiltIn(_)) => return End::Impossible(error.to_string()),
     };
+    if let Err(error) = ticket(shared, runtime) {
+        return End::Unreadable(WireError::NoTicket(error.to_string()).to_string());
+    }
     let eye = Eye {
         cluster: shared.config.name.clone(),
         host: shared.config.bootstrap.first().cloned().unwrap_or_default(),
@@ -136,6 +147,7 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
         }
     }
     let mut next = Instant::now();
+    let mut renewed = Instant::now();
     while !shared.stop.is_cancelled() {
         let refused = eye.context().refused();
         if refused || Instant::now() >= next {
@@ -150,10 +162,20 @@ fn look(shared: &Shared, runtime: &Handle, failing: &mut Option<String>) -> End 
         if refused {
             return End::LoginRefused(told);
         }
+        if shared.tickets.is_some() && renewed.elapsed() > RENEWAL {
+            renewed = Instant::now();
+            // Its failure is logged where it happens, and told when somebody has to log in.
+            drop(ticket(shared, runtime));
+        }
         // No messages can come, only events: errors and token refreshes, which the context handles.
         drop(eye.poll(POLL));
     }
     End::Stopped
+}
+
+/// Has a ticket of Kerberos in the credentials cache, from which librdkafka takes it at each connection.
+fn ticket(shared: &Shared, runtime: &Handle) -> Result<(), TicketError> {
+    shared.tickets.as_ref().map_or(Ok(()), |tickets| runtime.block_on(tickets.ready()))
 }
 
 /// The cluster as the client sees it, or its words about why it does not.

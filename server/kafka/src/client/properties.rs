@@ -4,11 +4,12 @@
 //! was refused is made anew with what they hold then. Its names: librdkafka's CONFIGURATION.md.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use secrecy::ExposeSecret;
-use unstuck_security::{Identity, Material, Sasl, Secret, Security, Tls, Unreadable};
+use unstuck_security::{Identity, Material, Sasl, Secret, Security, Tls, Unreadable, kerberos_built_in};
 
 use crate::ClusterConfig;
 use crate::probe::CLIENT_ID;
@@ -26,8 +27,8 @@ pub(super) enum Unusable {
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
     /// Only another build can.
-    #[error("this build has no Kerberos (GSSAPI)")]
-    NoKerberos,
+    #[error(transparent)]
+    NotBuiltIn(#[from] unstuck_security::Unusable),
 }
 
 /// The properties of one client, and which of their values may be shown to nobody.
@@ -85,9 +86,7 @@ impl Properties {
                 self.secret("ssl.key.password", password.as_ref())?;
             }
             Some(Identity::Pkcs12 { file, password }) => {
-                let content = std::fs::read(file);
-                let why = |error: std::io::Error| Unreadable { path: file.clone(), why: error.to_string() };
-                self.files.push(content.map_err(why)?);
+                self.file(file)?;
                 self.set("ssl.keystore.location", &file.display().to_string());
                 self.secret("ssl.keystore.password", password.as_ref())?;
             }
@@ -104,8 +103,26 @@ impl Properties {
             }
             // The token is asked for when librdkafka wants one.
             Sasl::OAuthBearer(_) | Sasl::MskIam { .. } => {}
-            Sasl::Gssapi { .. } => return Err(Unusable::NoKerberos),
+            Sasl::Gssapi { service, principal, keytab } => {
+                kerberos_built_in()?;
+                self.set("sasl.kerberos.service.name", service);
+                if let Some(principal) = principal {
+                    self.set("sasl.kerberos.principal", principal);
+                }
+                if let Some(keytab) = keytab {
+                    self.file(keytab)?;
+                }
+                // We see to tickets ourselves: librdkafka would have a shell run kinit every minute.
+                self.set("sasl.kerberos.min.time.before.relogin", "0");
+            }
         }
+        Ok(())
+    }
+
+    /// Keeps in mind what is in a file that only its path is told of.
+    fn file(&mut self, file: &Path) -> Result<(), Unreadable> {
+        let why = |error: std::io::Error| Unreadable { path: file.to_owned(), why: error.to_string() };
+        self.files.push(std::fs::read(file).map_err(why)?);
         Ok(())
     }
 
@@ -252,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pkcs12_file_is_a_keystore_and_kerberos_is_said_to_be_missing() -> std::io::Result<()> {
+    fn a_pkcs12_file_is_a_keystore() -> std::io::Result<()> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("client.p12");
         std::fs::write(&file, "first")?;
@@ -266,9 +283,39 @@ mod tests {
         let before = of();
         std::fs::write(&file, "second")?;
         assert!(!before.same(&of()));
-        let kerberos = Sasl::Gssapi { service: "kafka".to_owned(), principal: None, keytab: None };
-        let refused = Properties::of(&cluster(Security { tls: None, sasl: Some(kerberos) })).err();
-        assert_eq!(refused, Some(Unusable::NoKerberos));
+        Ok(())
+    }
+
+    fn kerberos(keytab: &Path) -> Security {
+        let (principal, keytab) = (Some("unstuck@EXAMPLE.COM".to_owned()), Some(keytab.to_owned()));
+        let sasl = Sasl::Gssapi { service: "kafka".to_owned(), principal, keytab };
+        Security { tls: None, sasl: Some(sasl) }
+    }
+
+    #[cfg(not(feature = "kerberos"))]
+    #[test]
+    fn without_kerberos_it_is_said_which_build_has_it() {
+        let refused = Properties::of(&cluster(kerberos(Path::new("/nowhere")))).err();
+        assert!(matches!(&refused, Some(error @ Unusable::NotBuiltIn(_)) if error.to_string().contains("KERBEROS=1")));
+    }
+
+    #[cfg(feature = "kerberos")]
+    #[test]
+    fn with_kerberos_librdkafka_runs_no_kinit() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let keytab = folder.path().join("unstuck.keytab");
+        assert!(matches!(Properties::of(&cluster(kerberos(&keytab))).err(), Some(Unusable::Unreadable(_))));
+        std::fs::write(&keytab, "first")?;
+        assert_eq!(
+            told(kerberos(&keytab)),
+            "reconnect.backoff.ms=1000\nsasl.kerberos.min.time.before.relogin=0\n\
+             sasl.kerberos.principal=unstuck@EXAMPLE.COM\nsasl.kerberos.service.name=kafka\nsasl.mechanism=GSSAPI\n\
+             security.protocol=sasl_plaintext\n"
+        );
+        let made = Properties::of(&cluster(kerberos(&keytab))).expect("readable");
+        assert!(made.config().create::<BaseConsumer>().is_ok(), "librdkafka has GSSAPI");
+        std::fs::write(&keytab, "second")?;
+        assert!(!made.same(&Properties::of(&cluster(kerberos(&keytab))).expect("readable")));
         Ok(())
     }
 

@@ -76,6 +76,10 @@ pub enum WireError {
     /// There is no token to log in with; the words of whoever should give one. Nothing was sent.
     #[error("there is no token to log in with ({0})")]
     NoToken(String),
+    /// There is no ticket of Kerberos to log in with; the words of the Kerberos library, and which settings to look at.
+    /// Nothing was sent.
+    #[error("there is no Kerberos ticket to log in with ({0})")]
+    NoTicket(String),
     /// A certificate, key or secret cannot be used; names the setting and the file. Nothing was sent.
     #[error("{0}")]
     Unusable(String),

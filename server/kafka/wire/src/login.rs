@@ -30,7 +30,8 @@ pub trait Login: Send + Sync {
     /// Begins a conversation. May wait: for a token, or for another connection's login.
     ///
     /// # Errors
-    /// As [`worth`](Self::worth); [`WireError::Unusable`] or [`WireError::NoToken`] if there is nothing to log in with.
+    /// As [`worth`](Self::worth); [`WireError::Unusable`], [`WireError::NoToken`] or [`WireError::NoTicket`] if there is
+    /// nothing to log in with.
     fn begin<'a>(&'a self, peer: &'a Peer) -> Beginning<'a>;
 }
 

@@ -174,11 +174,15 @@ impl Draft {
                 }
             },
             Mechanism::MskIam => Sasl::MskIam { region: self.region(&place, cluster, bootstrap, environment)? },
-            Mechanism::Gssapi => Sasl::Gssapi {
-                service: self.text(Field::Service).unwrap_or_else(|| "kafka".to_owned()),
-                principal: self.text(Field::Principal),
-                keytab: self.file(Field::Keytab),
-            },
+            Mechanism::Gssapi => {
+                let service = self.text(Field::Service).unwrap_or_else(|| "kafka".to_owned());
+                let (principal, keytab) = (self.text(Field::Principal), self.file(Field::Keytab));
+                if keytab.is_some() && principal.is_none() {
+                    let theirs = "sasl.kerberos.principal";
+                    return Err(needs("the principal whose key is in the keytab", "principal", jaas, theirs));
+                }
+                Sasl::Gssapi { service, principal, keytab }
+            }
         })
     }
 

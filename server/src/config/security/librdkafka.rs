@@ -91,6 +91,10 @@ pub(in crate::config) fn take(
         "sasl.kerberos.service.name" => draft.set(Field::Service, text(), &at),
         "sasl.kerberos.principal" => draft.set(Field::Principal, text(), &at),
         "sasl.kerberos.keytab" => draft.set(Field::Keytab, Value::File(path(value, &at)?), &at),
+        "sasl.kerberos.kinit.cmd" | "sasl.kerberos.min.time.before.relogin" => {
+            draft.origins.ignore(name, place, "Unstuck gets and renews tickets itself, without a shell");
+            Ok(())
+        }
         "enable.ssl.certificate.verification" => Err(refused(
             &at,
             "Without it whoever answers is taken for a broker, and gets the password. Unstuck always checks certificates.",

@@ -192,6 +192,7 @@ fn what_is_missing_is_said() {
         toml("sasl = { mechanism = \"SCRAM-SHA-512\", username = \"a\" }").map(|_| ()),
         toml("sasl = { mechanism = \"PLAIN\", username = \"a\", password_env = \"NOT_SET\" }").map(|_| ()),
         toml("tls = { ca = \"/tmp\" }").map(|_| ()),
+        toml("sasl = { mechanism = \"GSSAPI\", keytab = \"/etc/a.keytab\" }").map(|_| ()),
     ];
     let told: Vec<String> = refused.into_iter().map(|one| one.expect_err("refused")).collect();
     insta::assert_snapshot!(told.join("\n"));
@@ -255,6 +256,11 @@ fn what_has_no_effect_is_told() {
         toml("tls = { key_password = \"x\" }\nsasl = { mechanism = \"GSSAPI\", username = \"a\" }").expect("usable");
     let told: Vec<&str> = origins.ignored.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(told, ["tls.key_password", "sasl.username"]);
+    let of_a_shell = [("sasl.mechanism", "GSSAPI"), ("sasl.kerberos.kinit.cmd", "kinit; rm -r /")];
+    let (_, origins, rest) =
+        librdkafka(&[("security.protocol", "SASL_SSL"), of_a_shell[0], of_a_shell[1]]).expect("usable");
+    let told: Vec<&str> = origins.ignored.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!((told, rest), (vec!["sasl.kerberos.kinit.cmd"], BTreeMap::new()));
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Session {
             (Ok(conversation), _) => {
                 Ok(Some(Talk { conversation: Some(conversation), saying: None, sent: false, rounds: 0 }))
             }
-            (Err(WireError::NoToken(_) | WireError::Unusable(_)), Some(entered))
+            (Err(WireError::NoToken(_) | WireError::NoTicket(_) | WireError::Unusable(_)), Some(entered))
                 if entered.ends.is_some_and(|end| Instant::now() + AGAIN < end) =>
             {
                 entered.renew = Some(Instant::now() + AGAIN);
