@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { fits, headline, live, open, screens, url } from "./browser.mjs";
+import { PATIENCE, fits, headline, live, open, screens, url } from "./browser.mjs";
 
 const { UNSTUCK_VIEWER: viewer, UNSTUCK_EDITOR: editor, UNSTUCK_TOKENS_FILE: tokens } = process.env;
 const PAGE = "/c/broker-lost";
@@ -58,6 +58,10 @@ test("whose token is taken back while a page is open is led to the form, and the
   await live(page);
   const all = readFileSync(tokens, "utf8");
   writeFileSync(tokens, all.split("\n").filter((line) => !line.startsWith("vera ")).join("\n"));
+  const taken = async () => (await fetch(new URL("/api/v1/clusters", url), { headers: { Authorization: `Bearer ${viewer}` } })).status === 401;
+  for (const until = Date.now() + PATIENCE; !(await taken()); await new Promise((later) => setTimeout(later, 100))) {
+    assert.ok(Date.now() < until, "the server has not read the file again");
+  }
   // What the page wants to know next is refused.
   await page.getByRole("link", { name: /Incidents/i }).first().click();
   await page.getByText("The login of this page has ended. Load it again to log in.").waitFor();

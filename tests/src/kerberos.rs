@@ -12,8 +12,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-use crate::cluster::{BrokerPorts, Cluster};
-use crate::ports::free_port;
+use crate::cluster::Cluster;
+use crate::ports::{BrokerPorts, free_port};
 use crate::tether::Tethered;
 use crate::wait::wait_for;
 
