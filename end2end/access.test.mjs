@@ -18,6 +18,16 @@ const logIn = async (page, token) => {
   await page.keyboard.press("Enter");
 };
 
+/** Waits until the server has read the file of tokens again: until it answers a viewer in this way. */
+const answers = async (wanted) => {
+  const headers = { Authorization: `Bearer ${viewer}` };
+  for (const until = Date.now() + PATIENCE; ; await new Promise((later) => setTimeout(later, 100))) {
+    const { status } = await fetch(new URL("/api/v1/clusters", url), { headers });
+    if (status === wanted) return;
+    assert.ok(Date.now() < until, `still ${status}`);
+  }
+};
+
 test("without JavaScript, on a small screen: a wrong token, a viewer's, out again, and back shows nothing", async () => {
   const { context, page } = await open(PAGE, { javaScriptEnabled: false, viewport: { width: 320, height: 700 } });
   assert.equal(new URL(page.url()).pathname, "/login");
@@ -58,10 +68,7 @@ test("whose token is taken back while a page is open is led to the form, and the
   await live(page);
   const all = readFileSync(tokens, "utf8");
   writeFileSync(tokens, all.split("\n").filter((line) => !line.startsWith("vera ")).join("\n"));
-  const taken = async () => (await fetch(new URL("/api/v1/clusters", url), { headers: { Authorization: `Bearer ${viewer}` } })).status === 401;
-  for (const until = Date.now() + PATIENCE; !(await taken()); await new Promise((later) => setTimeout(later, 100))) {
-    assert.ok(Date.now() < until, "the server has not read the file again");
-  }
+  await answers(401);
   // What the page wants to know next is refused.
   await page.getByRole("link", { name: /Incidents/i }).first().click();
   await page.getByText("The login of this page has ended. Load it again to log in.").waitFor();
@@ -69,6 +76,7 @@ test("whose token is taken back while a page is open is led to the form, and the
   await page.locator("main").getByRole("button", { name: "Load it again" }).click();
   await page.getByLabel("Token").waitFor();
   writeFileSync(tokens, all);
+  await answers(200);
   await logIn(page, viewer);
   await page.getByText("Here as vera, viewer.").waitFor();
   assert.match(new URL(page.url()).pathname, /incidents/);

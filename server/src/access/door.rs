@@ -231,7 +231,7 @@ impl Door {
 impl Refused {
     fn answer(self, request: &Request) -> Response {
         if request.uri().path().starts_with(PAGES_ASK) {
-            return self.to_a_page();
+            return self.into_page_words();
         }
         match self {
             Self::Away(problem) => problem.into_response(),
@@ -251,7 +251,7 @@ impl Refused {
 
 impl Refused {
     /// To an open page that wants to know more, so that it shows a sentence.
-    fn to_a_page(self) -> Response {
+    fn into_page_words(self) -> Response {
         let (problem, words) = match self {
             Self::LogIn(problem) => (problem, "The login of this page has ended. Load it again to log in.".to_owned()),
             Self::Away(problem) => {
