@@ -1,6 +1,7 @@
 // What the browser tests share: the browser, a page with everything that its console complains about, and what to wait for.
 //
 // UNSTUCK_URL        the server
+// UNSTUCK_EDITOR     a token, where the drill wants one
 // CHROMIUM           the browser, default /usr/bin/chromium
 // UNSTUCK_SCREENS    where screenshots go, default test-results
 import assert from "node:assert/strict";
@@ -50,7 +51,9 @@ export const open = async (path, options = {}) => {
 /** Tells the drill something, past the page. */
 export const tell = async (wish) => {
   const body = JSON.stringify(wish);
-  const answer = await fetch(new URL("/api/v1/drill", url), { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  const token = process.env.UNSTUCK_EDITOR;
+  const headers = { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
+  const answer = await fetch(new URL("/api/v1/drill", url), { method: "POST", headers, body });
   assert.equal(answer.status, 200, await answer.clone().text());
   return answer.json();
 };

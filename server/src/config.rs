@@ -43,7 +43,7 @@ pub struct Config {
     pub access: AccessConfig,
     /// What is told about each cluster's configuration, by its name.
     pub origins: BTreeMap<String, Origins>,
-    /// Where `listen` and `store` were said.
+    /// Where the settings of the server itself were said.
     pub places: Places,
 }
 
@@ -54,6 +54,8 @@ pub struct Places {
     pub listen: String,
     /// Of the store's place.
     pub store: String,
+    /// What counts of the access, each with its place.
+    pub access: Vec<Setting>,
 }
 
 /// A configuration that cannot be used. `Display` is three lines for people: what failed, what it means, what to do.
@@ -127,9 +129,12 @@ pub fn for_serve(
             None => at(DEFAULT_LISTEN, "the default")?,
         },
     };
-    let places = Places { listen: listen_place, store: store::place(store, &clusters.store, environment) };
+    let store_place = store::place(store, &clusters.store, environment);
     let store = store::choose(store, &clusters.store, environment)?;
-    let access = access::choose(access, &clusters.access, environment, listen)?;
+    let options = access;
+    let access = access::choose(options, &clusters.access, environment, listen)?;
+    let told = access::settings(&access, options, &clusters.access, environment);
+    let places = Places { listen: listen_place, store: store_place, access: told };
     Ok(Config { listen, clusters: clusters.clusters, store, access, origins: clusters.origins, places })
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use unstuck_kafka::ClusterConfig;
 use unstuck_store::Where;
 
+use crate::access::Door;
 use crate::access::arguments::AccessArgs;
 use crate::cli::{ClusterArgs, EXIT_SOFTWARE, EXIT_USAGE, Failure};
 use crate::config::{self, Clusters, Config, Environment, Origins, Setting};
@@ -67,8 +68,10 @@ struct CheckArgs {
 struct Checked {
     /// Whether it can be used.
     usable: bool,
-    /// `listen` and `store`.
+    /// `listen`, `store`, and who may come in.
     server: Vec<Setting>,
+    /// What of that cannot be used: three lines each.
+    wrong: Vec<String>,
     /// The clusters by name.
     clusters: BTreeMap<String, CheckedCluster>,
 }
@@ -116,6 +119,9 @@ fn check(config: &Config) -> Checked {
     };
     let server = [("listen", config.listen.to_string(), &config.places.listen), ("store", store, &config.places.store)];
     let server = server.map(|(name, value, place)| Setting { name: name.to_owned(), value, place: place.clone() });
+    let server = server.into_iter().chain(config.places.access.iter().cloned()).collect();
+    // Opened as the server opens it, but nobody comes through.
+    let wrong: Vec<String> = Door::new(&config.access).err().map(|error| error.to_string()).into_iter().collect();
     let mut clusters = BTreeMap::new();
     for cluster in &config.clusters {
         let origins = config.origins.get(&cluster.name).cloned().unwrap_or_default();
@@ -130,8 +136,8 @@ fn check(config: &Config) -> Checked {
         files::check(security, &mut checked);
         clusters.insert(cluster.name.clone(), checked);
     }
-    let usable = clusters.values().all(|cluster| cluster.wrong.is_empty());
-    Checked { usable, server: server.to_vec(), clusters }
+    let usable = wrong.is_empty() && clusters.values().all(|cluster| cluster.wrong.is_empty());
+    Checked { usable, server, wrong, clusters }
 }
 
 /// The clusters of a command that ends soon, after saying on standard error what should be known of them.

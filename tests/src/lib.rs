@@ -2,6 +2,7 @@
 //! and the server under test.
 
 pub mod authorizer;
+pub mod browser;
 pub mod certificates;
 pub mod cluster;
 pub mod consumers;

@@ -70,7 +70,7 @@ impl Door {
     /// As configured.
     ///
     /// # Errors
-    /// The file of tokens cannot be read.
+    /// The file of tokens, the client's secret, or the certificate cannot be used.
     pub fn new(config: &AccessConfig) -> Result<Self, ConfigError> {
         let rule = match &config.mode {
             Mode::Open => Rule::Open,
@@ -78,9 +78,7 @@ impl Door {
                 Rule::Token(TokenFile::open(path).map_err(|why| ConfigError::bad_tokens_file(path, &why))?)
             }
             Mode::ProxyHeader(proxy) => Rule::Proxy(proxy.clone()),
-            Mode::Oidc(oidc) => {
-                Rule::Oidc(Box::new(Oidc::new(oidc.clone()).map_err(|why| ConfigError::no_provider(&why))?))
-            }
+            Mode::Oidc(oidc) => Rule::Oidc(Box::new(Oidc::new(oidc.clone())?)),
         };
         let secure = config.is_secure();
         let host = config.public_url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);

@@ -25,6 +25,7 @@ use unstuck_security::Secret;
 use super::Role;
 use super::credentials::Hash;
 use super::proxy::EVERYBODY;
+use crate::config::ConfigError;
 
 /// How long somebody may take at the provider.
 pub(super) const LOGIN: Duration = Duration::from_secs(600);
@@ -163,11 +164,14 @@ impl Oidc {
     /// Without any login yet. The provider is asked at the first one, so that Unstuck starts without it, too.
     ///
     /// # Errors
-    /// The client for HTTP cannot be made.
-    pub(crate) fn new(config: OidcConfig) -> Result<Self, String> {
+    /// The client's secret cannot be read, or the client for HTTP cannot be made.
+    pub(crate) fn new(config: OidcConfig) -> Result<Self, ConfigError> {
+        // It is read again at each login, so a new one counts at once.
+        let secret = config.client_secret.as_ref().map(Secret::read).transpose();
+        secret.map_err(|error| ConfigError::bad_client_secret(&error.to_string()))?;
         // A provider that leads elsewhere could lead into our own network.
         let http = reqwest::Client::builder().timeout(REQUEST).redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(|error| crate::lookup::words(&error))?;
+        let http = http.map_err(|error| ConfigError::no_provider(&crate::lookup::words(&error)))?;
         Ok(Self { config, http, provider: tokio::sync::Mutex::default(), under_way: Mutex::default() })
     }
 

@@ -1,6 +1,7 @@
 //! Who may come in: the choice that is needed to listen beyond this machine.
 
 mod oidc;
+mod told;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use reqwest::Url;
 use super::{ConfigError, Environment};
 use crate::access::OidcConfig;
 use crate::access::proxy::ProxyHeader;
+
+pub(super) use self::told::settings;
 
 /// The modes, as they are written.
 const MODES: [&str; 4] = ["open", "token", "proxy-header", "oidc"];
@@ -121,12 +124,8 @@ pub(crate) fn choose(
     listen: SocketAddr,
 ) -> Result<AccessConfig, ConfigError> {
     let variable = environment.get("UNSTUCK_ACCESS");
-    let told = match (&options.mode, &variable, &file.mode) {
-        (Some(mode), _, _) => Some((mode.as_str(), "--access")),
-        (None, Some(mode), _) => Some((mode.as_str(), "UNSTUCK_ACCESS")),
-        (None, None, Some((mode, place))) => Some((mode.as_str(), place.as_str())),
-        (None, None, None) => None,
-    };
+    let option = (options.mode.as_ref(), "--access");
+    let told = told::first(option, (variable.as_ref(), "UNSTUCK_ACCESS"), file.mode.as_ref());
     let tokens_file = options.tokens_file.clone();
     let tokens_file = tokens_file.or_else(|| environment.get("UNSTUCK_TOKENS_FILE").map(PathBuf::from));
     let tokens_file = tokens_file.or_else(|| file.tokens_file.clone());
@@ -135,12 +134,9 @@ pub(crate) fn choose(
         (proxies, _) => networks(proxies, "--trusted-proxy")?,
     };
     let public = environment.get("UNSTUCK_PUBLIC_URL");
-    let public_url = match (&options.public_url, &public, &file.public_url) {
-        (Some(url), _, _) => Some(public_address(url, "--public-url")?),
-        (None, Some(url), _) => Some(public_address(url, "UNSTUCK_PUBLIC_URL")?),
-        (None, None, Some((url, place))) => Some(public_address(url, place)?),
-        (None, None, None) => None,
-    };
+    let option = (options.public_url.as_ref(), "--public-url");
+    let public_url = told::first(option, (public.as_ref(), "UNSTUCK_PUBLIC_URL"), file.public_url.as_ref());
+    let public_url = public_url.map(|(url, place)| public_address(url, place)).transpose()?;
     let mode = match told {
         None if tokens_file.is_some() || !proxies.is_empty() => return Err(no_mode()),
         None if listen.ip().to_canonical().is_loopback() => Mode::Open,
@@ -195,6 +191,15 @@ impl ConfigError {
             format!("the identity provider cannot be asked: {why}"),
             "Nobody could log in.",
             "Check the certificates of this machine's store.",
+        )
+    }
+
+    /// What Unstuck shows the identity provider cannot be read, as `why` says.
+    pub(crate) fn bad_client_secret(why: &str) -> Self {
+        Self::new(
+            format!("the client's secret of [access.oidc] cannot be used: {why}"),
+            "The identity provider would refuse Unstuck, and nobody could log in.",
+            "Put it into the file that client_secret_file names, or into the variable UNSTUCK_OIDC_CLIENT_SECRET.",
         )
     }
 

@@ -20,6 +20,8 @@ fn certificate(ends: &str) -> (X509, PKey<Private>) {
     name.append_entry_by_text("CN", "unstuck").expect("a name");
     let name = name.build();
     let mut builder = X509::builder().expect("a certificate");
+    // 2 means version 3.
+    builder.set_version(2).expect("set");
     builder.set_subject_name(&name).expect("set");
     builder.set_issuer_name(&name).expect("set");
     builder.set_pubkey(&key).expect("set");
@@ -131,4 +133,44 @@ fn pkcs12_is_opened() {
     assert_eq!((only.setting, only.subject.as_str()), ("tls.pkcs12", "O=Example, CN=unstuck"));
     let bad = with("wrong");
     assert!(!bad.usable && bad.clusters["a"].wrong[0].contains("client.p12 cannot be opened"), "{bad:?}");
+}
+
+const DOOR: &str = r#"
+[clusters.a]
+bootstrap_servers = "a:9092"
+[access]
+public_url = "https://unstuck.example"
+tls_certificate = "DIR/unstuck.pem"
+tls_key = "DIR/unstuck.key"
+mode = "MODE"
+tokens_file = "DIR/tokens"
+trusted_proxies = ["10.0.0.7", "10.1.0.0/16"]
+[access.oidc]
+issuer = "https://login.example"
+client_id = "unstuck"
+client_secret_file = "DIR/client-secret"
+"#;
+
+#[test]
+fn who_may_come_in_is_shown_and_the_files_for_it_are_read() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let mut said = String::new();
+    for missing in [true, false] {
+        if !missing {
+            let (own, key) = certificate("21200101000000Z");
+            write(folder, "unstuck.pem", &own.to_pem().expect("PEM"));
+            write(folder, "unstuck.key", &key.private_key_to_pem_pkcs8().expect("PEM"));
+            write(folder, "client-secret", SECRET.as_bytes());
+            write(folder, "tokens", format!("ada editor {}\n", "0a".repeat(32)).as_bytes());
+        }
+        for mode in ["open", "token", "proxy-header", "oidc"] {
+            let found = checked(folder, &DOOR.replace("MODE", mode));
+            assert_eq!(found.usable, !missing, "{mode}: {found:?}");
+            said.push_str(&told(folder, &found));
+            said.push_str("\n\n");
+        }
+    }
+    insta::assert_snapshot!(said);
 }

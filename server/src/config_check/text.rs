@@ -8,6 +8,7 @@ use crate::config::Setting;
 pub(super) fn text(checked: &Checked) -> String {
     let mut text = String::new();
     settings(&mut text, "", &checked.server);
+    wrong(&mut text, "", &checked.wrong);
     for (name, cluster) in &checked.clusters {
         let mechanism = cluster.mechanism.map(|mechanism| format!(", {mechanism}")).unwrap_or_default();
         let _ = writeln!(text, "\n{name}: {}{mechanism}", cluster.security_protocol);
@@ -51,7 +52,11 @@ fn rest(text: &mut String, cluster: &CheckedCluster) {
     for warning in &cluster.origins.warnings {
         let _ = writeln!(text, "  Warning: {warning}");
     }
-    for wrong in &cluster.wrong {
-        let _ = writeln!(text, "  Wrong: {}", wrong.replace('\n', "\n  "));
+    wrong(text, "  ", &cluster.wrong);
+}
+
+fn wrong(text: &mut String, indent: &str, wrong: &[String]) {
+    for wrong in wrong {
+        let _ = writeln!(text, "{indent}Wrong: {}", wrong.replace('\n', &format!("\n{indent}")));
     }
 }

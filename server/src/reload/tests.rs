@@ -18,7 +18,7 @@ fn drill() -> Drill {
 }
 
 fn config(clusters: &[ClusterConfig]) -> Config {
-    let places = Places { listen: "a test".to_owned(), store: "a test".to_owned() };
+    let places = Places { listen: "a test".to_owned(), store: "a test".to_owned(), access: Vec::new() };
     let listen = "127.0.0.1:0".parse().expect("an address");
     Config {
         listen,

@@ -5,7 +5,10 @@
 
 mod configuration;
 
-mod in_a_browser;
+mod in_a_browser {
+    mod door;
+    mod panel;
+}
 
 mod with_kafkas_tools {
     mod consumers;

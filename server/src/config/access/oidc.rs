@@ -58,7 +58,10 @@ fn check_issuer(issuer: &str, place: &str) -> Result<(), ConfigError> {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     };
     let url = Url::parse(issuer).ok();
-    let fits = url.is_some_and(|url| url.scheme() == "https" || (url.scheme() == "http" && local(&url)));
+    // A name or password in it would be shown where the address is.
+    let plain = |url: &Url| url.username().is_empty() && url.password().is_none();
+    let fits =
+        url.is_some_and(|url| plain(&url) && (url.scheme() == "https" || (url.scheme() == "http" && local(&url))));
     if fits {
         return Ok(());
     }

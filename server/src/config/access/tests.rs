@@ -91,6 +91,11 @@ fn refusals_say_what_failed_what_it_means_and_what_to_do() {
             "[access]\npublic_url = \"https://a\"\n[access.oidc]\nissuer = \"http://a\"\nclient_id = \"b\"",
             HERE,
         ),
+        (
+            options(Some("oidc")),
+            "[access]\npublic_url = \"https://a\"\n[access.oidc]\nissuer = \"https://a:secret@b\"\nclient_id = \"b\"",
+            HERE,
+        ),
         (options(None), "[access.oidc]\nclientid = \"b\"", HERE),
         (options(None), "[access]\nmod = \"token\"", HERE),
         (options(None), "[access]\nmode = 1", HERE),

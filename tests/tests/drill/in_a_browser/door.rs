@@ -3,10 +3,9 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
+use unstuck_tests::browser::npm_run;
 use unstuck_tests::ports::free_port;
 use unstuck_tests::server::{UnstuckServer, unstuck};
-
-use super::npm_run;
 
 /// Makes a token: itself, and the line that is kept of it.
 async fn token(name: &str, role: &str) -> Result<(String, String)> {

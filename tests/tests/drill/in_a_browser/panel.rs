@@ -3,24 +3,25 @@
 //! `incidents.test.mjs` there.
 
 use anyhow::Result;
+use unstuck_tests::browser::npm_run;
 use unstuck_tests::server::UnstuckServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switches_work() -> Result<()> {
-    npm_run("drill").await
+    on_a_drill("drill").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn findings_lead_to_their_chapters() -> Result<()> {
-    npm_run("findings").await
+    on_a_drill("findings").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn incidents_have_links() -> Result<()> {
-    npm_run("incidents").await
+    on_a_drill("incidents").await
 }
 
 /// Runs a script against a drill of its own.
-async fn npm_run(script: &str) -> Result<()> {
-    super::npm_run(script, &UnstuckServer::drill("broker-lost").await?, &[]).await
+async fn on_a_drill(script: &str) -> Result<()> {
+    npm_run(script, &UnstuckServer::drill("broker-lost").await?, &[]).await
 }

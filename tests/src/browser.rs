@@ -1,14 +1,15 @@
 //! Browsers, driven by the scripts of `end2end/package.json`.
 
 use anyhow::{Context, Result, ensure};
-use unstuck_tests::jars::workspace_folder;
-use unstuck_tests::server::UnstuckServer;
 
-mod door;
-mod panel;
+use crate::jars::workspace_folder;
+use crate::server::UnstuckServer;
 
 /// Runs a script against a server, with these variables besides `UNSTUCK_URL`.
-async fn npm_run(script: &str, server: &UnstuckServer, variables: &[(&str, &str)]) -> Result<()> {
+///
+/// # Errors
+/// What a browser should see is not there, the server ended, or npm and the script's packages are not installed.
+pub async fn npm_run(script: &str, server: &UnstuckServer, variables: &[(&str, &str)]) -> Result<()> {
     let folder = workspace_folder().join("end2end");
     ensure!(folder.join("node_modules").is_dir(), "`make test-browser` installs what the browser test needs");
     let output = tokio::process::Command::new("npm")
