@@ -217,8 +217,15 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not answer as documented.
     pub async fn report(&self) -> Result<Report> {
-        let path = format!("/api/v1/clusters/{}", self.cluster().await?);
-        let value = self.json(&path).await?;
+        self.report_of(&self.cluster().await?).await
+    }
+
+    /// The report of one of several clusters.
+    ///
+    /// # Errors
+    /// If it does not answer as documented.
+    pub async fn report_of(&self, cluster: &str) -> Result<Report> {
+        let value = self.json(&format!("/api/v1/clusters/{cluster}")).await?;
         serde_json::from_value(value).context("the report of a cluster")
     }
 
@@ -227,7 +234,15 @@ impl UnstuckServer {
     /// # Errors
     /// If it does not answer as documented.
     pub async fn lookup(&self, groups: &[GroupId]) -> Result<Lookup> {
-        let path = format!("/api/v1/clusters/{}/lookup", self.cluster().await?);
+        self.lookup_in(&self.cluster().await?, groups).await
+    }
+
+    /// The same in one of several clusters.
+    ///
+    /// # Errors
+    /// If it does not answer as documented.
+    pub async fn lookup_in(&self, cluster: &str, groups: &[GroupId]) -> Result<Lookup> {
+        let path = format!("/api/v1/clusters/{cluster}/lookup");
         let response = self.request(Method::POST, &path).json(&serde_json::json!({ "groups": groups })).send().await?;
         let status = response.status();
         let text = response.text().await?;
@@ -249,6 +264,20 @@ impl UnstuckServer {
             Ok(report) if condition(&report) => Ok(report),
             Ok(report) => Err(brief(&report)),
             Err(error) => Err(format!("{error:#}\n{}", self.log())),
+        })
+        .await
+    }
+
+    /// Waits until a group in one of several clusters has a status that is wanted, and returns it.
+    pub async fn wait_for_group(&self, cluster: &str, group: &GroupId, wanted: impl Fn(Status) -> bool) -> Status {
+        wait_for(format!("{group} in {cluster}"), async || {
+            let lookup = self.lookup_in(cluster, std::slice::from_ref(group)).await?;
+            let verdict = &lookup.results.first().context("a result")?.verdict;
+            if wanted(verdict.status) {
+                return Ok(verdict.status);
+            }
+            let report = self.report_of(cluster).await?;
+            anyhow::bail!("{}: {}\n{}", verdict.status.slug(), verdict.sentence, brief(&report))
         })
         .await
     }

@@ -186,7 +186,7 @@ fn ask(shared: &Shared, eye: &BaseConsumer<Eye>) -> Result<ClientView, String> {
     let seen = eye.fetch_metadata(None, METADATA_DEADLINE);
     // Errors come as events: this takes those that say more than the result does.
     drop(eye.poll(Duration::ZERO));
-    let metadata = seen.map_err(|error| eye.context().late_refusal().unwrap_or_else(|| words(&error)))?;
+    let metadata = seen.map_err(|error| eye.context().refusal().unwrap_or_else(|| words(&error)))?;
     eye.context().let_in();
     // Where only an authenticated client gets in, the brokers are shown with why the probe does not. Else the probe
     // knows better: librdkafka does not notice when its bootstrap list leads to two clusters.
@@ -245,18 +245,11 @@ impl Eye {
         }
     }
 
+    /// The last refusal, while it stands: that of a login until it is over by another client.
     fn refusal(&self) -> Option<String> {
-        self.late_refusal_within(Duration::MAX)
-    }
-
-    /// The last refusal, if it still stands.
-    fn late_refusal(&self) -> Option<String> {
-        self.late_refusal_within(if self.logs_in { Duration::MAX } else { REPEATED })
-    }
-
-    fn late_refusal_within(&self, time: Duration) -> Option<String> {
+        let stands = if self.logs_in { Duration::MAX } else { REPEATED };
         let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-        refusal.as_ref().filter(|(_, at)| at.elapsed() < time).map(|(text, _)| text.clone())
+        refusal.as_ref().filter(|(_, at)| at.elapsed() < stands).map(|(text, _)| text.clone())
     }
 
     /// Somebody answered: what was refused before is over, unless it was a login.

@@ -4,8 +4,8 @@
 use tokio::time::sleep;
 use unstuck_diagnosis::BrokerId;
 use unstuck_diagnosis::snapshot::{Observed, Quorum, Why};
+use unstuck_wire::WireError;
 use unstuck_wire::messages::cluster::DescribeQuorumRequest;
-use unstuck_wire::{Connection, WireError};
 
 use super::patience::Patience;
 use super::refused::Refused;
@@ -39,52 +39,42 @@ async fn session(shared: &Shared, id: BrokerId, nudges: &Nudges, patience: &mut 
     patience.begins();
     let mut refused = Refused::new(shared.config.cadence.denied_canaries);
     loop {
-        if let Some(why) = refused.why(&()) {
-            note(shared, id, Err(why.clone()));
-            if rest(shared, nudges, &mut connection, &mut refused).await {
-                return Ok(());
-            }
-            continue;
-        }
-        match connection.call(&DescribeQuorumRequest, deadline).await {
-            Ok(answered) => {
-                patience.answered();
-                let answer = answered.answer;
-                let told = match answer.error {
-                    0 => Ok(Quorum { at: shared.now(), leader: answer.leader, voters: answer.voters }),
-                    31 => Err(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned())),
-                    code => Err(Why::ErrorCode(code)),
-                };
-                refused.asked((), told.as_ref().err().cloned());
-                note(shared, id, told);
-            }
-            Err(WireError::Silent) => {
-                note(shared, id, Err(Why::Silent));
-                if patience.ends() {
-                    return Ok(());
+        let told = if let Some(why) = refused.why(&()) {
+            Err(why.clone())
+        } else {
+            match connection.call(&DescribeQuorumRequest, deadline).await {
+                Ok(answered) => {
+                    patience.answered();
+                    let answer = answered.answer;
+                    let told = match answer.error {
+                        0 => Ok(Quorum { at: shared.now(), leader: answer.leader, voters: answer.voters }),
+                        31 => Err(Why::NotPermitted("DESCRIBE on CLUSTER".to_owned())),
+                        code => Err(Why::ErrorCode(code)),
+                    };
+                    refused.asked((), told.as_ref().err().cloned());
+                    told
                 }
-                // The next call waits for the late answer first. A fresh connection would not help: brokers forward
-                // one question after the other, and wait half a minute for a hung controller [seen on 4.1.1].
-                continue;
+                Err(WireError::Silent) => {
+                    note(shared, id, Err(Why::Silent));
+                    if patience.ends() {
+                        return Ok(());
+                    }
+                    // The next call waits for the late answer first. A fresh connection would not help: brokers forward
+                    // one question after the other, and wait half a minute for a hung controller [seen on 4.1.1].
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(error),
-        }
-        if rest(shared, nudges, &mut connection, &mut refused).await {
-            return Ok(());
+        };
+        note(shared, id, told);
+        tokio::select! {
+            biased;
+            // An end of this connection says nothing about the quorum: connect again and ask.
+            _ = connection.ended() => return Ok(()),
+            () = nudges.quorum.notified() => refused.forget(),
+            () = sleep(shared.config.cadence.quorum) => {}
         }
     }
-}
-
-/// Waits until the quorum is to be looked at again; true if the connection has ended.
-async fn rest(shared: &Shared, nudges: &Nudges, connection: &mut Connection, refused: &mut Refused<()>) -> bool {
-    tokio::select! {
-        biased;
-        // An end of this connection says nothing about the quorum: connect again and ask.
-        _ = connection.ended() => return true,
-        () = nudges.quorum.notified() => refused.forget(),
-        () = sleep(shared.config.cadence.quorum) => {}
-    }
-    false
 }
 
 fn note(shared: &Shared, id: BrokerId, told: Result<Quorum, Why>) {

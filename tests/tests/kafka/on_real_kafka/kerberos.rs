@@ -1,21 +1,18 @@
 //! A real KDC and real brokers: what is seen with a ticket while all is well, while a broker is dead, and afterwards; and
 //! what is said where there is no ticket. The binary has to be built with Kerberos, as these tests are.
 
+use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
-use reqwest::Method;
+use anyhow::{Result, ensure};
 use unstuck_diagnosis::GroupId;
-use unstuck_diagnosis::lookup::Lookup;
-use unstuck_diagnosis::placement::partition_for;
-use unstuck_diagnosis::report::{Report, Status};
+use unstuck_diagnosis::report::Status;
 use unstuck_tests::cluster::{Cluster, Options};
-use unstuck_tests::jars::workspace_folder;
 use unstuck_tests::kerberos::{Kdc, REALM, REAUTHENTICATION_MS};
 use unstuck_tests::server::{UnstuckServer, brief, unstuck_in};
 use unstuck_tests::wait::wait_for;
 
-use super::shared::works;
+use super::shared::{add_to_matrix, group_on, leaders_in, works};
 
 const VICTIM: i32 = 2;
 const ACCOUNT: &str = "unstuck";
@@ -48,13 +45,10 @@ impl Scene {
         let options = Options { offsets_replication_factor: 1, offsets_partitions: 6, kerberos, ..Options::default() };
         let cluster = Cluster::kraft(options).await?;
         cluster.make_offsets_topic().await?;
-        let (bootstrap, groups) =
-            (cluster.kerberos_bootstrap(), (0..1_000).map(|n| GroupId::from(format!("orders-{n}").as_str())));
+        let bootstrap = cluster.kerberos_bootstrap();
         let leaders = leaders(&cluster)?;
-        let on =
-            |id: &GroupId| partition_for(id, 6).and_then(|partition| leaders.get(usize::try_from(partition).ok()?));
-        let hit = groups.clone().find(|id| on(id) == Some(&VICTIM)).context("a group on the victim")?;
-        let spared = groups.clone().find(|id| on(id) != Some(&VICTIM)).context("a group elsewhere")?;
+        let hit = group_on(&leaders, |leader| leader == VICTIM)?;
+        let spared = group_on(&leaders, |leader| leader != VICTIM)?;
         Ok(Self { kdc, cluster, bootstrap, hit, spared })
     }
 
@@ -83,41 +77,18 @@ impl Scene {
 }
 
 /// The leader of each partition of `__consumer_offsets`.
-fn leaders(cluster: &Cluster) -> Result<Vec<i32>> {
+fn leaders(cluster: &Cluster) -> Result<BTreeMap<i32, i32>> {
     let told =
         cluster.run_class("org.apache.kafka.tools.TopicCommand", &["--describe", "--topic", "__consumer_offsets"])?;
-    let number =
-        |line: &str, word: &str| -> Option<i32> { line.split_once(word)?.1.split_whitespace().next()?.parse().ok() };
-    let mut found: Vec<_> =
-        told.lines().filter_map(|line| Some((number(line, "Partition: ")?, number(line, "Leader: ")?))).collect();
-    found.sort_unstable();
+    let found = leaders_in(&told);
     ensure!(found.len() == 6, "{told}");
-    Ok(found.into_iter().map(|(_, leader)| leader).collect())
-}
-
-async fn report(server: &UnstuckServer, cluster: &str) -> Result<Report> {
-    Ok(serde_json::from_value(server.json(&format!("/api/v1/clusters/{cluster}")).await?)?)
-}
-
-async fn until(server: &UnstuckServer, cluster: &str, group: &GroupId, wanted: impl Fn(Status) -> bool) -> Status {
-    wait_for(format!("{group} by {cluster}"), async || {
-        let body = serde_json::json!({ "groups": [group] });
-        let path = format!("/api/v1/clusters/{cluster}/lookup");
-        let response = server.request(Method::POST, &path).json(&body).send().await?;
-        let lookup: Lookup = serde_json::from_str(&response.text().await?)?;
-        let verdict = &lookup.results.first().context("a result")?.verdict;
-        if wanted(verdict.status) {
-            return Ok(verdict.status);
-        }
-        anyhow::bail!("{}: {}\n{}", verdict.status.slug(), verdict.sentence, brief(&report(server, cluster).await?))
-    })
-    .await
+    Ok(found)
 }
 
 /// Waits until the client's eye sees the cluster as well.
 async fn both_eyes_see(server: &UnstuckServer, cluster: &str) {
     wait_for(format!("the client's eye to see {cluster}"), async || {
-        let report = report(server, cluster).await?;
+        let report = server.report_of(cluster).await?;
         let missing = report.could_not_observe.iter().find(|one| one.what == "partitions of other topics");
         ensure!(missing.is_none(), "{missing:?}");
         Ok(())
@@ -150,8 +121,8 @@ async fn tickets_open_the_way_in_for_both_eyes() -> Result<()> {
     let mut rows = WAYS.map(|way| format!("4.1.1 | {way} | {ACCOUNT}"));
     let mut look = async |situation: &str, hit: fn(Status) -> bool| {
         for (way, row) in WAYS.iter().zip(&mut rows) {
-            let hit = until(&server, way, &scene.hit, hit).await;
-            let spared = until(&server, way, &scene.spared, works).await;
+            let hit = server.wait_for_group(way, &scene.hit, hit).await;
+            let spared = server.wait_for_group(way, &scene.spared, works).await;
             *row += &format!(" | {situation}: {}, {}", hit.slug(), spared.slug());
         }
     };
@@ -184,10 +155,7 @@ async fn tickets_open_the_way_in_for_both_eyes() -> Result<()> {
 
     ticket_cache_and_other_owners(&scene, &keytab).await?;
     nobody_gets_in_without_a_ticket(&scene).await?;
-    let folder = workspace_folder().join("target/matrix");
-    fs::create_dir_all(&folder)?;
-    fs::write(folder.join("4.1.1-kerberos"), rows.join("\n") + "\n")?;
-    Ok(())
+    add_to_matrix("4.1.1-kerberos", &(rows.join("\n") + "\n"))
 }
 
 /// A ticket that somebody got is used as it is; one of somebody else is left alone.
@@ -244,7 +212,7 @@ async fn nobody_gets_in_without_a_ticket(scene: &Scene) -> Result<()> {
     let server = UnstuckServer::start_in(&environment, &["--config", &config]).await?;
     for (name, expected) in WRONG {
         wait_for(format!("{expected:?} of {name}"), async || {
-            let report = report(&server, name).await?;
+            let report = server.report_of(name).await?;
             ensure!(report.headline.status == Status::Unknown, "{}", brief(&report));
             ensure!(serde_json::to_string(&report)?.contains(expected), "{}", brief(&report));
             Ok(())

@@ -11,20 +11,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reqwest::Method;
 use serde_json::Value;
 use unstuck_diagnosis::GroupId;
-use unstuck_diagnosis::lookup::Lookup;
-use unstuck_diagnosis::placement::partition_for;
-use unstuck_diagnosis::report::{Report, Status};
+use unstuck_diagnosis::report::Status;
 use unstuck_tests::cluster::{Cluster, Options};
 use unstuck_tests::jars::workspace_folder;
 use unstuck_tests::secured::{ACCOUNTS, Account, REAUTHENTICATION_MS, Way};
 use unstuck_tests::server::{UnstuckServer, brief, unstuck};
 use unstuck_tests::shell::Shell;
-use unstuck_tests::wait::wait_for;
 
-use super::shared::works;
+use super::shared::{add_to_matrix, group_on, leaders_in, works};
 
 const VICTIM: i32 = 2;
 const NOTHING: Account = ACCOUNTS[0];
@@ -76,11 +72,8 @@ impl Matrix {
 
     /// Adds the rows to those of other tests.
     fn write(&self, name: &str) -> Result<()> {
-        let folder = workspace_folder().join("target/matrix");
-        fs::create_dir_all(&folder)?;
         let lines = self.0.iter().map(|(row, seen)| format!("{row} | {}\n", seen.join(" | ")));
-        fs::write(folder.join(name), lines.collect::<String>())?;
-        Ok(())
+        add_to_matrix(name, &lines.collect::<String>())
     }
 }
 
@@ -94,29 +87,8 @@ struct Scene {
 }
 
 impl Scene {
-    async fn lookup(&self, cluster: &str, group: &GroupId) -> Result<Lookup> {
-        let path = format!("/api/v1/clusters/{cluster}/lookup");
-        let body = serde_json::json!({ "groups": [group] });
-        let response = self.server.request(Method::POST, &path).json(&body).send().await?;
-        Ok(serde_json::from_str(&response.text().await?)?)
-    }
-
-    async fn report(&self, cluster: &str) -> Result<Report> {
-        Ok(serde_json::from_value(self.server.json(&format!("/api/v1/clusters/{cluster}")).await?)?)
-    }
-
     async fn until(&self, case: &Case, group: &GroupId, wanted: impl Fn(Status) -> bool) -> Status {
-        let name = case.name();
-        wait_for(format!("{group} by {name}"), async || {
-            let lookup = self.lookup(&name, group).await?;
-            let verdict = &lookup.results.first().context("a result")?.verdict;
-            if wanted(verdict.status) {
-                return Ok(verdict.status);
-            }
-            let report = self.report(&name).await?;
-            anyhow::bail!("{}: {}\n{}", verdict.status.slug(), verdict.sentence, brief(&report))
-        })
-        .await
+        self.server.wait_for_group(&case.name(), group, wanted).await
     }
 
     /// Waits until each case sees what it has to, and notes it.
@@ -165,17 +137,7 @@ fn configuration(cluster: &Cluster, cases: &[Case], more: &str) -> Result<String
 async fn leaders(cluster: &Cluster, admin: &Shell) -> Result<BTreeMap<i32, i32>> {
     let at = format!("--bootstrap-server {}", cluster.address(1));
     let told = admin.succeed(&format!("kafka-topics.sh {at} --describe --topic __consumer_offsets")).await?;
-    let number =
-        |line: &str, word: &str| -> Option<i32> { line.split_once(word)?.1.split_whitespace().next()?.parse().ok() };
-    let lines = told.printed.lines();
-    Ok(lines.filter_map(|line| Some((number(line, "Partition: ")?, number(line, "Leader: ")?))).collect())
-}
-
-fn group_on(leaders: &BTreeMap<i32, i32>, wanted: impl Fn(i32) -> bool) -> Result<GroupId> {
-    let count = i32::try_from(leaders.len())?;
-    let mut ids = (0..1_000).map(|n| GroupId::from(format!("orders-{n}").as_str()));
-    let on = |id: &GroupId| partition_for(id, count).and_then(|partition| leaders.get(&partition).copied());
-    ids.find(|id| on(id).is_some_and(&wanted)).context("no such group")
+    Ok(leaders_in(&told.printed))
 }
 
 /// The commands of a section of `docs/permissions.md`, for this account.
@@ -310,7 +272,7 @@ async fn doctor_is_right(scene: &Scene, config: &str) -> Result<String> {
             ensure!(row["command"].as_str().is_some_and(|command| command.starts_with("kafka-acls.sh")), "{row}");
         }
         // And these work: leaders are known, and coordinators proven to serve.
-        let report = scene.report(&name).await?;
+        let report = scene.server.report_of(&name).await?;
         let served = report.partitions.iter().filter(|one| works(one.status)).count();
         let shown = (report.partitions.len(), served);
         ensure!(shown == if permitted.is_empty() { (0, 0) } else { (6, 6) }, "{name}: {shown:?}\n{}", brief(&report));

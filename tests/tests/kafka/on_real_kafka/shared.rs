@@ -1,12 +1,16 @@
 //! Clusters that several tests use one after another, and what they all ask.
 
-use anyhow::Result;
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
 use tokio::sync::{Mutex, MutexGuard};
 use unstuck_diagnosis::GroupId;
 use unstuck_diagnosis::lookup::GroupLookup;
+use unstuck_diagnosis::placement::partition_for;
 use unstuck_diagnosis::report::Status;
 use unstuck_tests::cluster::{Cluster, Options};
-use unstuck_tests::jars::Release;
+use unstuck_tests::jars::{Release, workspace_folder};
 
 /// A cluster that is started for the first test that asks for it, and lent to one test at a time.
 pub(super) struct Shared {
@@ -72,6 +76,28 @@ pub(super) async fn rf3(release: Release) -> Result<Lent<'static>> {
 /// Whether commits and lookups of a group with this verdict go through.
 pub(super) fn works(status: Status) -> bool {
     matches!(status, Status::Working | Status::AtRisk | Status::LookAtGroup)
+}
+
+/// The leaders of partitions, as `kafka-topics.sh --describe` tells them.
+pub(super) fn leaders_in(described: &str) -> BTreeMap<i32, i32> {
+    let number =
+        |line: &str, word: &str| -> Option<i32> { line.split_once(word)?.1.split_whitespace().next()?.parse().ok() };
+    described.lines().filter_map(|line| Some((number(line, "Partition: ")?, number(line, "Leader: ")?))).collect()
+}
+
+/// A group whose name begins with `orders-`, on a partition of `__consumer_offsets` with a leader that is wanted.
+pub(super) fn group_on(leaders: &BTreeMap<i32, i32>, wanted: impl Fn(i32) -> bool) -> Result<GroupId> {
+    let count = i32::try_from(leaders.len())?;
+    let mut ids = (0..1_000).map(|n| GroupId::from(format!("orders-{n}").as_str()));
+    let on = |id: &GroupId| partition_for(id, count).and_then(|partition| leaders.get(&partition).copied());
+    ids.find(|id| on(id).is_some_and(&wanted)).context("no such group")
+}
+
+/// Adds rows to the table of who sees what, which `make test` prints.
+pub(super) fn add_to_matrix(name: &str, rows: &str) -> Result<()> {
+    let folder = workspace_folder().join("target/matrix");
+    fs::create_dir_all(&folder)?;
+    Ok(fs::write(folder.join(name), rows)?)
 }
 
 /// Group and status of each answer, for messages.

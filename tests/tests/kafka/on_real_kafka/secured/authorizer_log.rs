@@ -9,6 +9,8 @@ use unstuck_tests::cluster::Cluster;
 use unstuck_tests::jars::workspace_folder;
 use unstuck_tests::secured::{ACCOUNTS, Account};
 
+use super::add_to_matrix;
+
 /// How many seconds to look at least, to see how many lines there are in an hour.
 const SECONDS: &str = "UNSTUCK_AUTHORIZER_SECONDS";
 
@@ -102,9 +104,7 @@ impl<'a> Log<'a> {
             measured += &format!("{account}: {question}: {new}, and {} before\n", count - new);
         }
         println!("{measured}");
-        let folder = workspace_folder().join("target/matrix");
-        fs::create_dir_all(&folder)?;
-        Ok(fs::write(folder.join("authorizer"), rows)?)
+        add_to_matrix("authorizer", &rows)
     }
 }
 

@@ -109,7 +109,7 @@ pub(super) async fn are_named(scene: &Scene) {
     for wrong in &WRONG {
         let name = wrong.name;
         wait_for(format!("what keeps {name} out"), async || {
-            let report = scene.report(name).await?;
+            let report = scene.server.report_of(name).await?;
             ensure!(report.headline.status == Status::Unknown, "{}", brief(&report));
             let told = report.findings.iter().find(|finding| finding.sentence.contains(wrong.said));
             let told = told.with_context(|| format!("nobody says {:?}\n{}", wrong.said, brief(&report)))?;
